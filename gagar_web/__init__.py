@@ -1,0 +1,1 @@
+"""Wires everything; nobody imports it."""

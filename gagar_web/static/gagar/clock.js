@@ -1,0 +1,27 @@
+/* Clocks of deadlines: [data-deadline] holds the seconds that were left when the server answered. */
+(() => {
+  const began = new WeakMap();
+  const two = (n) => String(n).padStart(2, "0");
+
+  function words(seconds) {
+    const s = Math.max(0, Math.round(seconds));
+    return s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` : `${two(Math.floor(s / 60))}:${two(s % 60)}`;
+  }
+
+  function tick() {
+    for (const clock of document.querySelectorAll("[data-deadline]")) {
+      if (!began.has(clock)) began.set(clock, performance.now());
+      const left = Number(clock.dataset.deadline) - (performance.now() - began.get(clock)) / 1000;
+      const time = clock.querySelector(".time");
+      if (time) time.textContent = words(left);
+      clock.classList.toggle("is-near", left > 0 && left < 90);
+      clock.classList.toggle("is-over", left <= 0);
+      const ring = clock.querySelector(".left");
+      const total = Number(clock.dataset.total) || 0;
+      if (ring && total) ring.setAttribute("stroke-dasharray", `${Math.max(0, Math.min(1, left / total)) * 37.7} 37.7`);
+    }
+  }
+  setInterval(tick, 1000);
+  document.addEventListener("DOMContentLoaded", tick);
+  document.addEventListener("htmx:afterSettle", tick);
+})();

@@ -1,0 +1,86 @@
+/* Every key has a visible button or link with data-key; a key clicks it. j and k walk the items of a [data-roving] list.
+   Keys rest in fields, in dialogs and with Ctrl, Alt, Meta. A score is a field that only eats digits. */
+(() => {
+  const FIELD = "input:not(.score):not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
+  const rests = (event) =>
+    event.ctrlKey || event.metaKey || event.altKey || event.isComposing ||
+    Boolean(event.target.closest?.(FIELD) || document.querySelector("dialog[open]"));
+
+  const visible = (element) => element.getClientRects().length > 0;
+  const ready = (element) => !element.disabled && element.getAttribute("aria-disabled") !== "true";
+  let first = ""; // the first half of a pair such as "g q"
+  let firstAt = 0;
+
+  function press(key) {
+    const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
+    const inRow = focused()?.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    const element = inRow || all.find((one) => visible(one) && !one.closest("[data-item]")) || null;
+    if (!element) return false;
+    if (element.matches("input, textarea") && !element.matches("[type=checkbox]")) element.focus();
+    else if (ready(element)) element.click();
+    return true;
+  }
+
+  const items = () => [...document.querySelectorAll("[data-roving] [data-item]")].filter(visible);
+  const focused = () => document.querySelector("[data-roving] [data-item].is-focused");
+
+  function focus(item) {
+    for (const other of document.querySelectorAll("[data-item].is-focused")) {
+      other.classList.remove("is-focused");
+      other.tabIndex = -1;
+    }
+    item.classList.add("is-focused");
+    item.tabIndex = 0;
+    item.focus({ preventScroll: true });
+    item.scrollIntoView({ block: "nearest" });
+    item.dispatchEvent(new CustomEvent("item-focused", { bubbles: true }));
+  }
+
+  function walk(by) {
+    const list = items();
+    if (!list.length) return false;
+    const at = list.findIndex((item) => item.classList.contains("is-focused"));
+    focus(list[Math.min(list.length - 1, Math.max(0, at + by))]);
+    return true;
+  }
+
+  function showKeys() {
+    const dialog = document.getElementById("keys");
+    if (dialog && !dialog.open) dialog.showModal();
+    return Boolean(dialog);
+  }
+
+  function handle(event) {
+    const pair = first && performance.now() - firstAt < 1200 ? `${first} ${event.key}` : "";
+    first = "";
+    if (pair && press(pair)) return true;
+    if (event.key === "?") return showKeys();
+    if (event.key === "j") return walk(1);
+    if (event.key === "k") return walk(-1);
+    if (event.key === "Enter" && event.target.matches("[data-item]")) {
+      const link = event.target.querySelector("a[data-open]");
+      link?.click();
+      return Boolean(link);
+    }
+    if (event.key === "g") {
+      first = "g";
+      firstAt = performance.now();
+      return true;
+    }
+    return press(event.key);
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || rests(event)) return;
+    if (handle(event)) event.preventDefault();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-keys-open]")) {
+      if (showKeys()) event.preventDefault();
+      return;
+    }
+    const item = event.target.closest("[data-roving] [data-item]");
+    if (item && !event.target.closest("a, button, input, select, label, summary")) focus(item);
+  });
+  window.gagarKeys = { rests, items, focused, focus };
+})();

@@ -1,0 +1,174 @@
+"""A rollout group: all rollouts of one task at one step of one life, and its history."""
+
+from datetime import datetime, timedelta
+
+from django.db import models, transaction
+from django.db.models import F, Q
+
+from grading import clock
+from grading.errors import LeaseLost, WrongState
+from grading.models.rows import Frozen, FrozenRows, TeamRows
+from grading.states import AWAITING_REVIEW, ENDED, MOVES, OPEN, EndReason, GroupState, Method, Policy
+
+
+class RolloutGroupRows(TeamRows):
+    team_path, run_path = "run__team", "run"
+
+    def open(self):
+        return self.filter(state__in=OPEN)
+
+    def awaiting_review(self):
+        """Held for a person. `held` is drawn and stored when the group becomes graded."""
+        return self.filter(state__in=AWAITING_REVIEW, held=True)
+
+    def gradable(self, now: datetime):
+        """Complete with its wanted bodies, or left by a grader whose lease has run out."""
+        waiting = Q(state=GroupState.COMPLETE, bodies_ready=True)
+        return self.filter(waiting | Q(state=GroupState.GRADING, claimed_until__lt=now))
+
+    def locked(self):
+        """Rows locked against each other, not against readers of their keys (PostgreSQL)."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class RolloutGroup(models.Model):
+    run = models.ForeignKey("grading.Run", models.PROTECT, related_name="groups")
+    life = models.ForeignKey("grading.Life", models.PROTECT, related_name="groups")
+    key = models.CharField(max_length=200)
+    task = models.ForeignKey("grading.Task", models.PROTECT, related_name="groups")
+    step = models.PositiveIntegerField()
+    policy_version = models.CharField(max_length=100, blank=True)
+    group_size = models.PositiveIntegerField()
+    eligible = models.BooleanField(default=True)
+
+    state = models.CharField(max_length=12, choices=GroupState, default=GroupState.COLLECTING)
+    end_reason = models.CharField(max_length=30, choices=EndReason, blank=True)
+    version = models.PositiveIntegerField(default=0)  # number of decisions
+    created_at = models.DateTimeField(auto_now_add=True)
+    completed_at = models.DateTimeField(null=True)
+    graded_at = models.DateTimeField(null=True)
+
+    # pinned when the group is complete
+    policy = models.CharField(max_length=10, choices=Policy, blank=True)
+    method = models.CharField(max_length=20, choices=Method, blank=True)
+    rubric = models.ForeignKey("grading.RubricVersion", models.PROTECT, null=True, related_name="+")
+
+    bodies_wanted = models.BooleanField(null=True)  # null until outcomes are in
+    bodies_ready = models.BooleanField(default=False)
+
+    hold_probability = models.FloatField(null=True)
+    held = models.BooleanField(default=False)
+    hold_reason = models.CharField(max_length=100, blank=True)
+
+    collect_by = models.DateTimeField(null=True)
+    grade_by = models.DateTimeField(null=True)
+    review_by = models.DateTimeField(null=True)
+    wanted_by = models.DateTimeField(null=True)  # the job's own deadline
+
+    claimed_until = models.DateTimeField(null=True)
+    claimed_by = models.CharField(max_length=100, blank=True)
+    fencing = models.PositiveIntegerField(default=0)  # grows with each claim; a late worker holds an old one
+    grading_attempts = models.PositiveIntegerField(default=0)
+
+    objects = RolloutGroupRows.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "life", "key"], name="one_group_per_life_and_key")]
+        indexes = [
+            models.Index(fields=["state", "claimed_until"], name="group_by_state"),
+            models.Index(fields=["run", "step"], name="group_by_step"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    @property
+    def is_ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def deadline(self) -> datetime | None:
+        """The earliest deadline that applies in this state; the database's clock decides when it has passed."""
+        phase = {GroupState.COLLECTING: self.collect_by, GroupState.COMPLETE: self.grade_by}
+        phase |= {GroupState.GRADING: self.grade_by, GroupState.GRADED: self.review_by}
+        phase |= {GroupState.UNGRADED: self.review_by}
+        wanted = self.wanted_by if self.state != GroupState.COLLECTING else None
+        return min((at for at in (phase.get(self.state), wanted) if at), default=None)
+
+    def move(self, to: GroupState, *, by: str, reason: str = "", **fields) -> None:
+        """Move to `to`, set `fields` with it and record who did it, or raise WrongState.
+
+        The UPDATE names the state we read: of two workers one wins and the other raises.
+        """
+        here = GroupState(self.state)
+        if to not in MOVES[here]:
+            raise WrongState(f"group {self.key} is {here} and cannot become {to}")
+        with transaction.atomic():
+            unmoved = RolloutGroup.objects.filter(pk=self.pk, state=here, version=self.version)
+            if not unmoved.update(state=to, **fields):
+                raise WrongState(f"group {self.key} left {here} while we looked: reload and try again")
+            self.note(to, by=by, reason=reason)
+        self.state = to
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def note(self, to: str, *, by: str, reason: str = "", details: dict | None = None) -> None:
+        """One history row. `to` equals the state where nothing moved."""
+        GroupEvent.objects.create(group=self, old=self.state, new=to, by=by, reason=reason, details=details or {})
+
+    def claim(self, *, by: str, lease_s: int) -> bool:
+        """Take the group for grading. False when another worker holds it.
+
+        A lease, not a lock: a worker that dies leaves nothing stuck.
+        """
+        now = clock.now()
+        with transaction.atomic():
+            taken = (
+                RolloutGroup.objects.gradable(now)
+                .filter(pk=self.pk)
+                .update(
+                    state=GroupState.GRADING,
+                    claimed_until=now + timedelta(seconds=lease_s),
+                    claimed_by=by,
+                    fencing=F("fencing") + 1,
+                    grading_attempts=F("grading_attempts") + 1,
+                )
+            )
+            if not taken:
+                return False
+            here = self.state
+            self.refresh_from_db()
+            GroupEvent.objects.create(
+                group=self, old=here, new=GroupState.GRADING, by=by, reason=f"attempt {self.grading_attempts}"
+            )
+        return True
+
+    def keep_claim(self, *, fencing: int, lease_s: int) -> None:
+        """The heartbeat of a long grading. Raises LeaseLost when another worker took over."""
+        until = clock.now() + timedelta(seconds=lease_s)
+        ours = RolloutGroup.objects.filter(pk=self.pk, state=GroupState.GRADING, fencing=fencing)
+        if not ours.update(claimed_until=until):
+            raise LeaseLost(f"group {self.key} is no longer claimed with token {fencing}")
+
+
+class GroupEvent(Frozen):
+    """One line of a group's history: who, when, why, from what to what."""
+
+    group = models.ForeignKey(RolloutGroup, models.PROTECT, related_name="events")
+    old = models.CharField(max_length=12)
+    new = models.CharField(max_length=12)
+    by = models.CharField(max_length=150)
+    reason = models.TextField(blank=True)
+    details = models.JSONField(default=dict)
+    at = models.DateTimeField(auto_now_add=True)
+
+    objects = type(
+        "GroupEventRows", (FrozenRows,), {"team_path": "group__run__team", "run_path": "group__run"}
+    ).as_manager()
+
+    class Meta:
+        ordering = ["pk"]

@@ -1,0 +1,55 @@
+"""Two kinds of row: those a team owns, and those that are history."""
+
+from django.db import models
+
+from grading.errors import FrozenRow
+
+
+class TeamRows(models.QuerySet):
+    """Rows of a team. `visible_to` is the only door to them; a test over the models holds it."""
+
+    team_path = "team"  # lookup from the row to its team
+    run_path: str | None = None  # lookup to its run, where a machine token sees only its own run
+
+    def visible_to(self, who, role: str = "viewer"):
+        """Rows that a user, in at least this role, or a machine token may touch."""
+        from grading.models.people import MachineToken, Role
+
+        if isinstance(who, MachineToken):
+            if self.run_path is None:
+                return self.filter(**{self.team_path: who.run.team_id})
+            return self.filter(**{self.run_path: who.run_id})
+        if not who.is_active or not who.is_authenticated:
+            return self.none()
+        if who.is_superuser:
+            return self
+        mine = who.memberships.filter(role__in=Role.at_least(role)).values("team")
+        return self.filter(**{f"{self.team_path}__in": mine})
+
+
+def team_rows(team: str, run: str | None = None) -> type[TeamRows]:
+    """The queryset class of rows whose team (and run) stand at these lookups."""
+    return type("TeamRowsOf", (TeamRows,), {"team_path": team, "run_path": run})
+
+
+class FrozenRows(TeamRows):
+    def update(self, **kwargs):
+        raise FrozenRow(f"{self.model.__name__} rows are history and never edited", got=sorted(kwargs))
+
+    def delete(self):
+        raise FrozenRow(f"{self.model.__name__} rows are history and never deleted")
+
+
+class Frozen(models.Model):
+    """Written once. To change your mind, add a row."""
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args, **kwargs):
+        if not self._state.adding:
+            raise FrozenRow(f"{type(self).__name__} {self.pk} is history and never edited")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args, **kwargs):
+        raise FrozenRow(f"{type(self).__name__} {self.pk} is history and never deleted")

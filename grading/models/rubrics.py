@@ -1,0 +1,24 @@
+"""Rubric versions: weights, thresholds, factor constants, the cap. Published once, then frozen."""
+
+from django.db import models
+
+from grading.models.rows import Frozen
+
+
+class RubricVersion(Frozen):
+    """Numbers are decimal strings: they are compared exactly (method.md 2)."""
+
+    number = models.PositiveIntegerField(unique=True)
+    name = models.CharField(max_length=60)
+    definition = models.JSONField()
+    formula = models.CharField(max_length=30, default="gagar-1")
+    published_at = models.DateTimeField(auto_now_add=True)
+    published_by = models.ForeignKey("grading.User", models.SET_NULL, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.number}"
+
+    @classmethod
+    def flash(cls) -> "RubricVersion":
+        """Version 1, the constants of the paper's Flash runs, made by the first migration."""
+        return cls.objects.get(number=1)

@@ -1,0 +1,63 @@
+"""A run is one RL job; a life is one process start of it."""
+
+from django.db import models
+
+from grading.models.rows import team_rows
+from grading.states import Method, Policy
+
+
+class Run(models.Model):
+    class Kind(models.TextChoices):
+        LIVE = "live"
+        IMPORTED = "imported"  # no stream, no deadline, nobody waits
+
+    team = models.ForeignKey("grading.Team", models.PROTECT, related_name="runs")
+    public_id = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.LIVE)
+    method = models.CharField(max_length=20, choices=Method, default=Method.REDISTRIBUTE)
+    policy = models.CharField(max_length=10, choices=Policy, default=Policy.SHADOW)
+    rubric = models.ForeignKey("grading.RubricVersion", models.PROTECT, related_name="runs")
+    grader = models.CharField(max_length=20, default="static")
+    hold_share = models.FloatField(default=0.125)  # policy sampled: probability that a graded group is held
+    hold_budget = models.PositiveIntegerField(default=4)  # forced holds (strong signals) a step, at most
+    bodies_share = models.FloatField(default=0.02)  # of groups that need no grading
+    mask_truncated = models.BooleanField(default=False)
+    collect_deadline_s = models.PositiveIntegerField(null=True, default=3600)
+    grading_deadline_s = models.PositiveIntegerField(null=True, default=900)
+    review_deadline_s = models.PositiveIntegerField(null=True, default=900)
+    paused = models.BooleanField(default=False)  # outcome advantages from now on; `control` tells the job
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey("grading.User", models.SET_NULL, null=True, related_name="+")
+
+    objects = team_rows("team", "pk").as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(hold_share__gte=0, hold_share__lte=1), name="hold_share_0_1"),
+            models.CheckConstraint(
+                condition=models.Q(bodies_share__gte=0, bodies_share__lte=1), name="bodies_share_0_1"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_live(self) -> bool:
+        return self.kind == self.Kind.LIVE
+
+
+class Life(models.Model):
+    """Issued once per process start of the job; the newest fences the older ones."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="lives")
+    n = models.PositiveIntegerField()
+    job = models.CharField(max_length=200, blank=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    fenced_at = models.DateTimeField(null=True)
+
+    objects = team_rows("run__team", "run").as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "n"], name="lives_are_numbered")]
