@@ -1,0 +1,1 @@
+"""The diff engine: bytes in, frozen dataclasses and HTML rows out. Core."""
