@@ -64,3 +64,13 @@ class LeaseLost(GradingError):
 
 class FrozenRow(GradingError):
     """History is never edited: publish, correct or decide anew."""
+
+
+class BodyCorrupt(GradingError):
+    """A stored body is not what its key or its index says."""
+
+    status = 500
+
+
+class ImportRefused(BadInput):
+    """A file or folder that cannot be imported as it is."""
