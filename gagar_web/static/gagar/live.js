@@ -73,7 +73,7 @@
   if (path) {
     open();
     setInterval(() => { if (banner && !banner.hidden) show("lost"); }, 1000);
-    banner?.querySelector("[data-retry-now]")?.addEventListener("click", () => { socket?.close(); open(); });
+    banner?.querySelector("[data-retry-now]")?.addEventListener("click", open);
   }
 
   document.body?.addEventListener("htmx:sendError", () => {

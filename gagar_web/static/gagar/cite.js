@@ -1,0 +1,77 @@
+/* Cite what is selected: a line or lines of a diff, or an event. It fills the next empty citation of the correction. */
+(() => {
+  function lines(range) {
+    const column = range.startContainer.parentElement?.closest("[data-letter].diff-column");
+    const rows = [...(column?.querySelectorAll(".diff tr") || [])].filter((row) => row.querySelector("td.ln") && range.intersectsNode(row));
+    const changed = rows.filter((row) => row.matches(".is-add, .is-del"));
+    if (!changed.length) return null;
+    const file = changed[0].closest("[data-path]");
+    const number = (row) => row.querySelector(".ln").textContent.trim();
+    const own = changed.filter((row) => row.closest("[data-path]") === file);
+    const from = number(own[0]);
+    const to = number(own.at(-1));
+    const quote = own.map((row) => row.querySelector(".code").textContent.trim()).join("\n");
+    const old = own[0].matches(".is-del") ? "-" : "";
+    return { letter: column.dataset.letter, kind: "patch", place: `${file.dataset.path}:${old}${from}${to === from ? "" : `-${to}`}`, quote };
+  }
+
+  function event(range, text) {
+    const part = range.startContainer.parentElement?.closest("[data-event]");
+    const owner = part?.closest("[data-letter]");
+    return part && { letter: owner?.dataset.letter || "", kind: "event", place: part.dataset.event, quote: text };
+  }
+
+  function selected() {
+    const selection = getSelection();
+    if (!selection.rangeCount || selection.isCollapsed) return null;
+    const range = selection.getRangeAt(0);
+    return lines(range) || event(range, selection.toString().trim());
+  }
+
+  function freeRow() {
+    const list = document.getElementById("citations");
+    const rows = [...(list?.querySelectorAll("[data-cite-row]") || [])];
+    const free = rows.find((row) => !row.querySelector("[data-cite=place]").value.trim());
+    if (free || !rows.length) return free;
+    const copy = rows.at(-1).cloneNode(true);
+    for (const field of copy.querySelectorAll("[name]")) {
+      field.name = field.name.replace(/^cite-\d+-/, `cite-${rows.length + 1}-`);
+      field.id = field.name;
+      if (field.tagName !== "SELECT") field.value = "";
+    }
+    for (const label of copy.querySelectorAll("label[for]")) label.htmlFor = label.htmlFor.replace(/^cite-\d+-/, `cite-${rows.length + 1}-`);
+    list.append(copy);
+    return copy;
+  }
+
+  function say(text) {
+    const note = document.querySelector("[data-cite-note]");
+    if (note) note.textContent = text;
+  }
+
+  function cite() {
+    const found = selected();
+    if (!found) return say("Select changed lines or words of an event first.");
+    const row = freeRow();
+    if (!row) return say("This group cannot be corrected now.");
+    for (const [key, content] of Object.entries(found)) {
+      const field = row.querySelector(`[data-cite=${key}]`);
+      if (field) field.value = content;
+    }
+    row.closest("details")?.setAttribute("open", "");
+    row.scrollIntoView({ block: "nearest" });
+    say(`Cited ${found.letter} ${found.place}`);
+    window.gagarReview?.refresh();
+  }
+
+  document.addEventListener("click", (click) => {
+    if (click.target.closest("[data-cite-selection]")) cite();
+    const link = click.target.closest("a[data-cite-event]"); // on the trajectory page: take the selected words along
+    const words = getSelection().toString().trim();
+    if (link && words) {
+      const url = new URL(link.href);
+      url.searchParams.set("cite_quote", words.slice(0, 500));
+      link.href = url.href;
+    }
+  });
+})();

@@ -1,0 +1,245 @@
+/* The review page: edits of scores, flags and places live in the fields of #correction, so that the plain form posts the
+   same. This file marks what is edited, lists it, undoes it, and asks the server for the draft (body event draft-changed). */
+(() => {
+  const form = () => document.getElementById("correction");
+  const fields = () => [...(form()?.elements || [])].filter((field) => field.dataset.was !== undefined);
+  const value = (field) => (field.type === "checkbox" ? String(field.checked) : field.value);
+  const edited = (field) => value(field) !== field.dataset.was;
+  const seen = new Map(); // name and value of a checkbox, name of the rest -> last value
+  const undone = [];
+  let announce = 0;
+  let leaving = false;
+
+  const idOf = (field) => (field.type === "checkbox" ? `${field.name}=${field.value}` : field.name);
+  const find = (id) => fields().find((field) => idOf(field) === id);
+
+  function put(field, next) {
+    if (field.type === "checkbox") field.checked = next === "true";
+    else field.value = next;
+  }
+
+  function remember(field) {
+    const id = idOf(field);
+    const before = seen.has(id) ? seen.get(id) : field.dataset.was;
+    if (before === value(field)) return false;
+    undone.push({ id, before });
+    seen.set(id, value(field));
+    return true;
+  }
+
+  function words(field) {
+    const name = field.dataset.label || field.name;
+    if (field.type === "checkbox") return `${name}: ${field.checked ? "set" : "removed"}`;
+    return `${name} ${field.dataset.was || "–"} → ${field.value || "–"}`;
+  }
+
+  const filled = (name) => Boolean(form()?.elements.namedItem(name)?.value?.trim());
+  const cited = () => [...document.querySelectorAll("[data-cite-row]")].some((row) => row.querySelector("[data-cite=place]")?.value.trim());
+
+  function lacks(edits) {
+    if (!edits.length) return "No edits yet";
+    if (!filled("reason")) return "A correction needs a reason";
+    return cited() ? "" : "A correction needs a citation";
+  }
+
+  function refuse(button, why) {
+    button.setAttribute("aria-disabled", why ? "true" : "false");
+    if (why) button.title = why;
+    else button.removeAttribute("title");
+  }
+
+  function refresh() {
+    if (!form()) return;
+    const edits = fields().filter(edited);
+    for (const field of fields()) {
+      field.classList.toggle("is-edited", edited(field));
+      if (field.classList.contains("score")) field.dataset.value = field.value;
+    }
+    const list = document.querySelector("[data-edit-list]");
+    if (list) list.replaceChildren(...edits.map((field) => Object.assign(document.createElement("li"), { textContent: words(field) })));
+    for (const part of document.querySelectorAll("[data-when-edited]")) part.hidden = !edits.length;
+    for (const save of document.querySelectorAll("[data-save]")) refuse(save, lacks(edits));
+    for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, edits.length ? "You have unsaved edits" : "");
+  }
+
+  function tell() {
+    clearTimeout(announce);
+    announce = setTimeout(() => document.body.dispatchEvent(new CustomEvent("draft-changed", { bubbles: true })), 200);
+  }
+
+  function changed(field) {
+    if (remember(field)) tell();
+    refresh();
+  }
+
+  function undo() {
+    const last = undone.pop();
+    const field = last && find(last.id);
+    if (!field) return;
+    put(field, last.before);
+    seen.set(last.id, last.before);
+    field.focus?.({ preventScroll: true });
+    refresh();
+    tell();
+  }
+
+  // --- places inside a tier: groups of equal place are ties
+  const placeOf = (card) => card.querySelector("input[name^='place-']");
+
+  function lane(card) {
+    const groups = new Map();
+    for (const one of card.parentElement.querySelectorAll(":scope > .candidate-card")) {
+      const place = Number(placeOf(one)?.value || 0);
+      groups.set(place, [...(groups.get(place) || []), one]);
+    }
+    return [...groups.keys()].sort((a, b) => a - b).map((place) => groups.get(place));
+  }
+
+  function arrange(groups) {
+    const kept = groups.filter((group) => group.length);
+    kept.forEach((group, at) => group.forEach((card, index) => {
+      const field = placeOf(card);
+      field.value = String(at + 1);
+      card.parentElement.append(card);
+      card.classList.toggle("is-tied", group.length > 1);
+      card.classList.toggle("tie-first", group.length > 1 && index === 0);
+      card.classList.toggle("tie-last", group.length > 1 && index === group.length - 1);
+      changed(field);
+    }));
+  }
+
+  function move(card, how) {
+    if (!card || !placeOf(card) || placeOf(card).disabled) return;
+    const groups = lane(card);
+    const at = groups.findIndex((group) => group.includes(card));
+    const rest = groups[at].filter((one) => one !== card);
+    if (how === "tie" && at > 0) {
+      groups[at] = rest;
+      groups[at - 1] = [...groups[at - 1], card];
+    } else if (how === "split" && rest.length) {
+      groups.splice(at, 1, rest, [card]);
+    } else if (how === "up" || how === "down") {
+      const step = how === "up" ? -1 : 1;
+      groups[at] = rest;
+      groups.splice(rest.length ? at + (step > 0 ? 1 : 0) : Math.max(0, at + step + (step > 0 ? 1 : 0)), 0, [card]);
+    } else return;
+    arrange(groups);
+    window.gagarKeys.focus(card);
+  }
+
+  function score(key) {
+    const active = document.activeElement;
+    const card = window.gagarKeys.focused();
+    const field = active?.matches?.("input.score") ? active : card?.querySelector("input.score");
+    if (!field || field.disabled || field.readOnly) return false;
+    field.value = key;
+    field.focus();
+    changed(field);
+    return true;
+  }
+
+  // --- sides
+  function pick(side, letter) {
+    const select = document.querySelector(`select[name=${side}]`);
+    if (!select || ![...select.options].some((option) => option.value === letter)) return false;
+    select.value = letter;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+    return true;
+  }
+
+  function cycle(side, by) {
+    const select = document.querySelector(`select[name=${side}]`);
+    if (select) pick(side, select.options[(select.selectedIndex + by + select.options.length) % select.options.length].value);
+    return Boolean(select);
+  }
+
+  function markSides() {
+    const bench = document.getElementById("workbench");
+    if (!bench) return;
+    for (const card of document.querySelectorAll(".candidate-card[data-letter]")) {
+      for (const side of ["left", "right"]) {
+        const on = bench.dataset[side] === card.dataset.letter;
+        card.classList.toggle(`is-${side}`, on);
+        const mark = card.querySelector(`.side-mark[data-side=${side}]`);
+        if (mark) mark.hidden = !on;
+      }
+    }
+  }
+
+  function foldAll() {
+    const toggles = [...document.querySelectorAll(".fold-row .fold-toggle")];
+    const open = toggles.some((toggle) => toggle.getAttribute("aria-expanded") !== "true");
+    for (const toggle of toggles) fold(toggle, open);
+  }
+
+  function fold(toggle, open) {
+    const rows = toggle.closest("tbody")?.nextElementSibling;
+    if (!rows) return;
+    toggle.setAttribute("aria-expanded", String(open));
+    rows.hidden = !open;
+  }
+
+  function stepEvidence(by) {
+    const list = [...document.querySelectorAll(".evidence-item")];
+    if (!list.length) return false;
+    const at = list.findIndex((item) => item.classList.contains("is-focused"));
+    for (const item of list) item.classList.remove("is-focused");
+    const item = list[(at + by + list.length) % list.length];
+    item.classList.add("is-focused");
+    item.focus({ preventScroll: true });
+    item.scrollIntoView({ block: "nearest" });
+    item.querySelector("a.cite-mark")?.click();
+    return true;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (!window.gagarKeys || window.gagarKeys.rests(event)) return;
+    const card = window.gagarKeys.focused();
+    const key = event.key;
+    const done =
+      (/^[1-5]$/.test(key) && score(key)) ||
+      (event.shiftKey && key === "ArrowUp" && card && (move(card, "up"), true)) ||
+      (event.shiftKey && key === "ArrowDown" && card && (move(card, "down"), true)) ||
+      (key === "=" && card && (move(card, "tie"), true)) ||
+      (key === "/" && card && !document.querySelector("[data-key='/']") && (move(card, "split"), true)) ||
+      ("[]".includes(key) && cycle("left", key === "[" ? -1 : 1)) ||
+      ("{}".includes(key) && cycle("right", key === "{" ? -1 : 1)) ||
+      ((key === "e" || key === "E") && stepEvidence(key === "e" ? 1 : -1));
+    if (done) event.preventDefault();
+  });
+
+  document.addEventListener("input", (event) => {
+    const field = event.target;
+    if (!form() || field.form !== form()) return;
+    if (field.classList.contains("score") && !/^[1-5]$/.test(field.value)) return;
+    if (field.dataset.was === undefined) refresh();
+    else changed(field);
+  });
+
+  document.addEventListener("click", (event) => {
+    const at = (selector) => event.target.closest(selector);
+    if (at("[aria-disabled=true]")) return event.preventDefault();
+    if (at("[data-undo]")) undo();
+    if (at("[data-fold-all]")) foldAll();
+    const toggle = at(".fold-row .fold-toggle");
+    if (toggle) fold(toggle, toggle.getAttribute("aria-expanded") !== "true");
+    const shift = at("[data-move]");
+    if (shift) move(shift.closest(".candidate-card"), shift.dataset.move);
+    const link = at("a[data-pick]");
+    if (link && !event.ctrlKey && !event.metaKey && pick(event.altKey ? "left" : link.dataset.pick, link.dataset.letter)) event.preventDefault();
+  });
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-words]")) document.body.classList.toggle("no-words", !event.target.checked);
+  });
+  document.addEventListener("focusin", (event) => {
+    if (event.target.matches("input.score")) event.target.select();
+  });
+  document.addEventListener("submit", () => { leaving = true; });
+  addEventListener("beforeunload", (event) => {
+    if (!leaving && form() && fields().some(edited)) event.preventDefault();
+  });
+  document.addEventListener("htmx:afterSettle", () => { markSides(); refresh(); });
+  document.addEventListener("DOMContentLoaded", () => { markSides(); refresh(); });
+  window.gagarReview = { refresh };
+})();
