@@ -107,7 +107,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What became of a citation: `place` is set when it resolves, `places` are all that match, `why` is one sentence."""
+    """What became of a citation: `place` is set when it resolves, `places` are all that match, `why` is a sentence."""
 
     state: State
     why: str
