@@ -49,6 +49,7 @@ class Header:
     old_id: bytes | None = None
     new_id: bytes | None = None
     similarity: int | None = None
+    lines: int = 0
 
     @property
     def says_change(self) -> bool:

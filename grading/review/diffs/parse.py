@@ -113,6 +113,7 @@ class _Reader:
             self.at += 2
         if header.parents > 1:
             header.parents = max(2, len(self.line()) - len(self.line().lstrip(b"@")) - 1)
+        header.lines = self.at - header.start
         return header
 
     def is_plain_header(self) -> bool:
@@ -130,8 +131,10 @@ class _Reader:
         is_binary = self.binary(path, problems, notes)
         hunks = [] if is_binary else self.hunks(header.parents, path, problems, notes)
         if not hunks and not is_binary and not problems and not header.says_change:
-            self.problems.append(f"line {header.start + 1}: nothing follows the header of {path}")
-            return
+            problems.append(f"line {header.start + 1}: nothing follows the header of {path}")
+            if header.lines == 1:  # git does not count such a header as a file
+                self.problems += problems
+                return
         if not hunks and not is_binary and header.hides_content:
             notes.append("its content is not in the patch")
         if header.parents > 1:
