@@ -1,6 +1,18 @@
+"""HTTP to Django; the job's socket by token, browsers' sockets by session and matching Origin: two routes."""
+
 import os
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gagar_web.settings")
-application = get_asgi_application()
+http = get_asgi_application()
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402  (rows exist only once Django is set up)
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+
+from training_bridge import routing  # noqa: E402
+
+browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(routing.browser_routes)))
+websockets = URLRouter([*routing.job_routes, routing.everything_else(browsers)])
+application = ProtocolTypeRouter({"http": http, "websocket": websockets})

@@ -38,7 +38,6 @@ class Delivery(models.Model):
     regime = models.CharField(max_length=12, blank=True)
     reason = models.CharField(max_length=200, blank=True)
     train = models.BooleanField(default=False)
-    superseded = models.BooleanField(default=False)  # a newer version came before this one was sent
     text = models.TextField()
     sha256 = models.CharField(max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -9,7 +9,7 @@ FLASH = {
         "consistency": "0.10",
     },
     "constants": {"runner": "0.9", "min": "0.4", "max": "0.85", "low": "0.2", "lambda_max": "1.5"},
-    "thresholds": {"t1_least": 4, "t3_approach": 1, "t3_minimality": 2, "t3_side_effects": 2},
+    "thresholds": {"t1_floor": 4, "t3_approach": 1, "t3_minimality": 2, "t3_side_effects": 2},
 }
 
 

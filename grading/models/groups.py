@@ -55,6 +55,7 @@ class RolloutGroup(models.Model):
 
     bodies_wanted = models.BooleanField(null=True)  # null until outcomes are in
     bodies_ready = models.BooleanField(default=False)
+    inspected_at = models.DateTimeField(null=True)  # when the integrity detectors looked, also at filtered groups
 
     hold_probability = models.FloatField(null=True)
     held = models.BooleanField(default=False)
@@ -77,6 +78,7 @@ class RolloutGroup(models.Model):
         indexes = [
             models.Index(fields=["state", "claimed_until"], name="group_by_state"),
             models.Index(fields=["run", "step"], name="group_by_step"),
+            models.Index(fields=["run", "state"], name="group_by_run_and_state"),
         ]
 
     def __str__(self) -> str:
@@ -99,7 +101,7 @@ class RolloutGroup(models.Model):
         wanted = self.wanted_by if self.state != GroupState.COLLECTING else None
         return min((at for at in (phase.get(self.state), wanted) if at), default=None)
 
-    def move(self, to: GroupState, *, by: str, reason: str = "", **fields) -> None:
+    def move(self, to: GroupState, *, by: str, reason: str = "", details: dict | None = None, **fields) -> None:
         """Move to `to`, set `fields` with it and record who did it, or raise WrongState.
 
         The UPDATE names the state we read: of two workers one wins and the other raises.
@@ -111,7 +113,7 @@ class RolloutGroup(models.Model):
             unmoved = RolloutGroup.objects.filter(pk=self.pk, state=here, version=self.version)
             if not unmoved.update(state=to, **fields):
                 raise WrongState(f"group {self.key} left {here} while we looked: reload and try again")
-            self.note(to, by=by, reason=reason)
+            self.note(to, by=by, reason=reason, details=details)
         self.state = to
         for name, value in fields.items():
             setattr(self, name, value)

@@ -3,6 +3,7 @@
 from django.db import models
 
 from grading.models.rows import Frozen
+from grading.scoring.criteria import Rubric
 
 
 class RubricVersion(Frozen):
@@ -17,6 +18,11 @@ class RubricVersion(Frozen):
 
     def __str__(self) -> str:
         return f"{self.name} v{self.number}"
+
+    @property
+    def rubric(self) -> Rubric:
+        """The exact numbers, checked by the rules of publishing."""
+        return Rubric.from_json(self.definition, name=str(self))
 
     @classmethod
     def flash(cls) -> "RubricVersion":

@@ -1,0 +1,95 @@
+"""Read a group's rows and bodies into the shapes the cores take."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from grading import bodies
+from grading.grader.material import CandidateMaterial, GroupMaterial
+from grading.integrity.events import event_text
+from grading.models import RolloutGroup, Trajectory
+from grading.review.diffs.parse import parse_patch
+from grading.review.diffs.patch import Patch
+from grading.scoring.rows import EffectiveGroup, Row, effective_group
+from grading.states import Outcome
+
+EVENTS_AT_ONCE = 64
+
+
+def counted(group: RolloutGroup) -> list[Trajectory]:
+    """The rollouts inside the group's statistics, in the order they came."""
+    return list(group.trajectories.counted())
+
+
+def rows_of(trajectories: Iterable[Trajectory]) -> list[Row]:
+    return [
+        Row(
+            id=t.external_id,
+            outcome=t.outcome,
+            reward=float(t.reward) if t.reward else None,
+            truncated=t.is_truncated,
+            integrity=t.integrity or None,
+        )
+        for t in trajectories
+    ]
+
+
+def effective(group: RolloutGroup, trajectories: Iterable[Trajectory] | None = None) -> EffectiveGroup:
+    """The rows as they count now: masked, with confirmed findings, and how dynamic sampling sees the group."""
+    return effective_group(
+        rows_of(counted(group) if trajectories is None else trajectories),
+        mask_truncated=group.run.mask_truncated,
+        broken_evaluation=group.task.is_broken,
+    )
+
+
+def patch_of(trajectory: Trajectory) -> bytes:
+    return bodies.read_bytes(trajectory.patch) if trajectory.patch else b""
+
+
+def log_of(trajectory: Trajectory) -> bytes:
+    return bodies.read_bytes(trajectory.log) if trajectory.log else b""
+
+
+def material_of(group: RolloutGroup) -> GroupMaterial:
+    """The group as graders and the validity check see it. Event bodies are read only where something is cited."""
+    trajectories = counted(group)
+    standing = {row.id: row for row in effective(group, trajectories).rows if row.valid}
+    found = {t.external_id: _candidate(t) for t in trajectories if t.external_id in standing}
+    raw_passed = {t.external_id for t in trajectories if t.outcome == Outcome.PASSED}
+    passing = [m for id, m in found.items() if id in raw_passed]
+    failing = [m for id, m in found.items() if id not in raw_passed]
+    confirmed = [id for id in found if id in raw_passed and standing[id].integrity]
+    return GroupMaterial.of(passing, failing, confirmed)
+
+
+def _candidate(trajectory: Trajectory) -> CandidateMaterial:
+    patch = patch_of(trajectory)
+    return CandidateMaterial(
+        id=trajectory.external_id,
+        patch=patch,
+        parsed=parse_patch(patch),
+        event_text=_event_reader(trajectory.event_body),
+        event_count=trajectory.event_count or 0,
+        results=frozenset(test["name"] for test in trajectory.tests),
+    )
+
+
+def _event_reader(event_body: str):
+    @lru_cache(maxsize=8)
+    def chunk(number: int) -> list[str]:
+        start = number * EVENTS_AT_ONCE
+        return [event_text(event) for event in bodies.read_events(event_body, start, start + EVENTS_AT_ONCE)]
+
+    def text(index: int) -> str | None:
+        if not event_body:
+            return None
+        texts, at = chunk(index // EVENTS_AT_ONCE), index % EVENTS_AT_ONCE
+        return texts[at] if at < len(texts) else None
+
+    return text
+
+
+def inspected(trajectory: Trajectory) -> tuple[str, Patch, list[dict], bytes]:
+    """What the integrity detectors read: id, patch, events, log."""
+    events = bodies.read_events(trajectory.event_body) if trajectory.event_body else []
+    return trajectory.external_id, parse_patch(patch_of(trajectory)), events, log_of(trajectory)

@@ -1,0 +1,53 @@
+"""Deadlines: a trainer must never hang on a person. A missed one is a decision by policy:deadline."""
+
+import logging
+from collections.abc import Collection
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Q
+
+from grading import clock
+from grading.errors import WrongState
+from grading.ingest import assemble
+from grading.models import RolloutGroup, Run
+from grading.review import decisions
+from grading.states import AWAITING_REVIEW, GroupState
+
+log = logging.getLogger(__name__)
+BY = "policy:deadline"
+UNDER_WAY = (GroupState.COMPLETE, GroupState.GRADING)
+
+
+def sweep() -> int:
+    """Close what is overdue by the database's clock. Returns how many groups were decided here."""
+    now = clock.now()
+    assemble.close_overdue(now)
+    done = 0
+    for group in overdue(now).select_related("run", "task", "rubric"):
+        try:
+            decide_overdue(group)
+            done += 1
+        except WrongState as lost:  # a person or a grader was faster
+            log.info("deadline of group %s: %s", group.key, lost)
+    return done
+
+
+def overdue(now):
+    late = Q(state__in=UNDER_WAY, grade_by__lt=now) | Q(state__in=AWAITING_REVIEW, review_by__lt=now)
+    wanted = Q(state__in=(*UNDER_WAY, *AWAITING_REVIEW), wanted_by__lt=now)
+    return RolloutGroup.objects.filter(late | wanted)
+
+
+@transaction.atomic
+def decide_overdue(group: RolloutGroup) -> None:
+    """The valid verdict counts, else the outcome advantages do."""
+    verdict = decisions.newest_verdict(group)
+    decisions.by_policy(group, verdict, by=BY, otherwise="deadline")
+
+
+def want(run: Run, life: int, keys: Collection[str], within_s: float) -> int:
+    """The job needs these groups in `within_s` seconds; the earliest deadline counts. Returns how many it moved."""
+    until = clock.now() + timedelta(seconds=within_s)
+    asked = RolloutGroup.objects.open().filter(run=run, life__n=life, key__in=keys)
+    return asked.filter(Q(wanted_by=None) | Q(wanted_by__gt=until)).update(wanted_by=until)

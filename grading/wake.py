@@ -1,0 +1,51 @@
+"""Doorbells. They carry no data: a lost or doubled one changes nothing, because sweeps look at the rows."""
+
+import logging
+
+from asgiref.sync import async_to_sync
+from celery import current_app
+from channels.layers import get_channel_layer
+from django.db import transaction
+
+log = logging.getLogger(__name__)
+DRAIN = "grading.tasks.drain"
+
+
+def decisions_of(run_pk: int) -> str:
+    """The layer group in which the bridge hears that a run has new decisions."""
+    return f"run.{run_pk}.decisions"
+
+
+def pages_of(run_pk: int) -> str:
+    """The layer group in which open pages hear that something about a run changed."""
+    return f"run.{run_pk}.pages"
+
+
+def grading() -> None:
+    """After commit: a worker drains the groups that wait for a grade."""
+    transaction.on_commit(_ring_worker)
+
+
+def bridge(run_pk: int) -> None:
+    """After commit: the bridge delivers the run's new decisions, and pages look again."""
+    transaction.on_commit(lambda: ring(decisions_of(run_pk), "decision.made"))
+    transaction.on_commit(lambda: ring(pages_of(run_pk), "page.changed"))
+
+
+def pages(run_pk: int) -> None:
+    """After commit: pages of the run look again."""
+    transaction.on_commit(lambda: ring(pages_of(run_pk), "page.changed"))
+
+
+def ring(group: str, kind: str) -> None:
+    try:
+        async_to_sync(get_channel_layer().group_send)(group, {"type": kind})
+    except Exception:  # whatever the layer's own library raises: the sweep makes it good
+        log.warning("could not ring %s: the sweep will find it", group, exc_info=True)
+
+
+def _ring_worker() -> None:
+    try:
+        current_app.send_task(DRAIN, expires=60)
+    except Exception:
+        log.warning("could not reach the Celery broker: the sweep will grade", exc_info=True)

@@ -1,0 +1,193 @@
+"""Pipes: they move messages between a socket and a session or a page, and decide nothing."""
+
+import asyncio
+import contextlib
+import logging
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from grading import wake
+from grading.models import Life, MachineToken, Run
+from grading.review import deadlines
+from training_bridge import delivery, intake
+from training_bridge.protocol.messages import (
+    SUBPROTOCOL,
+    CloseCode,
+    Durable,
+    Error,
+    Metrics,
+    ProtocolError,
+    Receipt,
+    Resume,
+    Want,
+)
+from training_bridge.protocol.sessions import ServerSession
+from training_bridge.protocol.wire import encode
+
+log = logging.getLogger(__name__)
+LOOK_EVERY_S = 2.0  # rows whose doorbell was lost, revoked tokens, newer lives
+
+
+def rows(step):
+    """Run a step that reads or writes rows outside the event loop, each in a thread of its own."""
+    return database_sync_to_async(step, thread_sensitive=False)
+
+
+class JobConsumer(AsyncWebsocketConsumer):
+    """The job's socket: by machine token, never by a browser."""
+
+    async def connect(self):
+        self.session, self.run, self.life, self.epoch = ServerSession(), None, None, 0
+        self.busy = asyncio.Lock()  # one flush at a time, or rows would overtake each other
+        self.looking = None
+        await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
+        refused = await self._refused()
+        if refused:
+            await self.refuse(ProtocolError("socket", got=refused[1], expected="a machine token", code=refused[0]))
+            return
+        self.groups = [wake.decisions_of(self.run.pk), delivery.rows_stored(self.run.pk)]
+        for group in self.groups:
+            await self.channel_layer.group_add(group, self.channel_name)
+        self.looking = asyncio.create_task(self._keep_looking())
+
+    async def _refused(self) -> tuple[CloseCode, str] | None:
+        headers = dict(self.scope["headers"])
+        if b"origin" in headers:
+            return CloseCode.REFUSED, "an Origin header: browsers have a route of their own"
+        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        self.token = await rows(MachineToken.find)(key.strip()) if scheme in ("Bearer", "Token") else None
+        if self.token is None:
+            return CloseCode.TOKEN, "an unknown or revoked token"
+        if self.token.run.public_id != self.scope["url_route"]["kwargs"]["run"]:
+            return CloseCode.NO_RUN, "a token of another run"
+        if not self.token.may("train"):
+            return CloseCode.REFUSED, "a token without the purpose train"
+        if not self.token.run.is_live:
+            return CloseCode.NO_RUN, "an imported run, which has no stream"
+        self.run = self.token.run
+        return None
+
+    async def disconnect(self, code):
+        if self.looking:
+            self.looking.cancel()
+        for group in getattr(self, "groups", ()):
+            await self.channel_layer.group_discard(group, self.channel_name)
+        if self.life:
+            await rows(intake.acknowledge)(
+                self.life, epoch=self.epoch, received=self.session.acknowledged, connected=False
+            )
+
+    async def receive(self, text_data=None, bytes_data=None):
+        try:
+            async with self.busy:
+                message = self.session.receive(text_data if text_data is not None else bytes_data)
+                if message is not None:
+                    await self._carry_out(message)
+            await self.flush()
+        except ProtocolError as broken:
+            await self.refuse(broken)
+
+    async def _carry_out(self, message) -> None:
+        match message:
+            case Resume():
+                await self._start(message)
+            case Want():
+                await rows(deadlines.want)(self.run, message.life, message.groups, message.within_s)
+            case Durable():
+                await rows(intake.acknowledge)(
+                    self.life, epoch=self.epoch, received=self.session.acknowledged, durable=message.seq
+                )
+            case Receipt() | Metrics():
+                self.session.note(await rows(intake.note)(self.life, [message]))
+
+    async def _start(self, resume: Resume) -> None:
+        facts = await rows(intake.facts)(self.run, resume)
+        if misplaced := self.session.answer(facts):
+            await rows(delivery.open_epoch)(self.run, reason=misplaced.reason)
+            facts = await rows(intake.facts)(self.run, resume)
+            self.session.answer(facts)
+        self.epoch = facts.epoch
+        self.life = await rows(Life.objects.get)(run=self.run, n=resume.life)
+        estimator = {name: getattr(resume.estimator, name) for name in resume.estimator.__struct_fields__}
+        said = {"estimator": estimator, "connected": True, "received": self.session.sent}
+        await rows(intake.acknowledge)(self.life, epoch=facts.epoch, **said)
+        taken = {"type": "stream.taken", "channel": self.channel_name}
+        await self.channel_layer.group_send(delivery.rows_stored(self.run.pk), taken)
+
+    async def flush(self) -> None:
+        """Send the answers that wait, then stored rows while the credit window has room."""
+        async with self.busy:
+            for text in self.session.replies():
+                await self.send(text)
+            while self.session.room > 0:
+                limit = min(self.session.room, 64)
+                found = await rows(delivery.rows_after)(self.run, self.epoch, self.session.sent, limit)
+                for seq, text in found:
+                    await self.send(self.session.pass_on(seq, text))
+                if len(found) < limit:
+                    break
+
+    async def decision_made(self, event):
+        """A doorbell: deliver at once, then look."""
+        await rows(delivery.deliver)(self.run)
+        await self._look()
+
+    async def rows_stored(self, event):
+        await self._look()
+
+    async def stream_taken(self, event):
+        """A newer socket answered a resume; if it is of our own life, it holds the stream now."""
+        if event["channel"] != self.channel_name and self.life:
+            newer = ProtocolError("stream", got="a newer socket", expected="one job a run", code=CloseCode.FENCED)
+            await self.refuse(newer)
+
+    async def _look(self) -> None:
+        try:
+            if self.life:
+                newest = await rows(intake.newest_life)(self.run)
+                self.session.fence(newest.n)
+            await self.flush()
+        except ProtocolError as broken:
+            await self.refuse(broken)
+
+    async def _keep_looking(self) -> None:
+        """Doorbells may be lost and tokens revoked; the rows say so."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            if await rows(MachineToken.objects.filter(pk=self.token.pk, revoked_at=None).exists)():
+                await self._look()
+            else:
+                revoked = ProtocolError("token", got="revoked", expected="a valid one", code=CloseCode.TOKEN)
+                await self.refuse(revoked)
+
+    async def refuse(self, broken: ProtocolError) -> None:
+        with contextlib.suppress(RuntimeError):  # the socket is gone already
+            await self.send(encode(Error(code=int(broken.code), message=str(broken)[:1000])))
+            await self.close(code=int(broken.code), reason=broken.reason)
+
+
+class PageConsumer(AsyncWebsocketConsumer):
+    """A browser's socket: it hears that a run changed and asks for the page's parts again."""
+
+    async def connect(self):
+        run = await rows(self._visible_run)()
+        if run is None:
+            await self.close(code=4404)
+            return
+        self.group = wake.pages_of(run.pk)
+        await self.channel_layer.group_add(self.group, self.channel_name)
+        await self.accept()
+
+    def _visible_run(self) -> Run | None:
+        user = self.scope["user"]
+        if not user.is_authenticated:
+            return None
+        return Run.objects.visible_to(user).filter(public_id=self.scope["url_route"]["kwargs"]["run"]).first()
+
+    async def disconnect(self, code):
+        if hasattr(self, "group"):
+            await self.channel_layer.group_discard(self.group, self.channel_name)
+
+    async def page_changed(self, event):
+        await self.send('{"type": "changed"}')

@@ -1,0 +1,116 @@
+"""What the job says back: where it stands, what it did with each version, its metrics, its own deadline."""
+
+import logging
+import math
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import Case, F, Value, When
+
+from grading import clock, wake
+from grading.errors import Fenced, NotFound
+from grading.models import Life, RolloutGroup, Run
+from training_bridge.delivery import stream_of
+from training_bridge.errors import OutOfOrder
+from training_bridge.models import Delivery, JobCursor, MetricPoint, Receipt
+from training_bridge.protocol import messages
+from training_bridge.protocol.sessions import StreamFacts
+
+log = logging.getLogger(__name__)
+
+
+def newest_life(run: Run) -> Life | None:
+    return run.lives.order_by("-n").first()
+
+
+def live(run: Run, n: int) -> Life:
+    """The job's life. Fenced when a newer one took over, NotFound when it was never issued."""
+    newest = newest_life(run)
+    if newest is None or n > newest.n:
+        raise NotFound(f"run {run.public_id} has no life {n}", expected="POST …/lives first")
+    if n < newest.n:
+        raise Fenced(f"life {n} of run {run.public_id} was replaced by life {newest.n}", got=n, expected=newest.n)
+    return newest
+
+
+def cursor_of(life: Life) -> JobCursor:
+    return JobCursor.objects.get_or_create(life=life)[0]
+
+
+@transaction.atomic
+def facts(run: Run, resume: messages.Resume) -> StreamFacts:
+    """What a resume is answered from, read under the lock of the stream's row."""
+    stream = type(stream_of(run)).objects.select_for_update(no_key=True).get(run=run)
+    newest = newest_life(run)
+    row = Delivery.objects.filter(stream=stream, epoch=stream.epoch, seq=resume.after_seq).first()
+    own = Life.objects.filter(run=run, n=resume.life).first()
+    return StreamFacts(
+        life=newest.n if newest else 0,
+        epoch=stream.epoch,
+        head_seq=stream.head_seq,
+        mode=stream.mode,
+        digest=row.sha256 if row else None,
+        noted=cursor_of(own).noted if own else 0,
+    )
+
+
+def acknowledge(life: Life, *, epoch: int, received: int | None = None, durable: int | None = None, **said) -> None:
+    """Cumulative: they only grow within an epoch, whatever order they arrive in."""
+    cursor_of(life)
+    mine = JobCursor.objects.filter(life=life)
+    fresh = {"epoch": epoch, "received_seq": 0, "durable_seq": 0}
+    mine.exclude(epoch=epoch).filter(epoch__lt=epoch).update(**fresh)
+    grown = {"seen_at": clock.now(), **said}
+    for name, seq in (("received_seq", received), ("durable_seq", durable)):
+        if seq is not None:
+            grown[name] = Case(When(**{f"{name}__lt": seq}, then=Value(seq)), default=F(name))
+    mine.filter(epoch=epoch).update(**grown)
+
+
+@transaction.atomic
+def note(life: Life, numbered: Iterable[messages.Receipt | messages.Metrics]) -> int:
+    """Store numbered messages in order, each once. Returns the n up to which all are stored.
+
+    Raises OutOfOrder at a gap: the job sends again from the first one that is not noted.
+    """
+    cursor_of(life)
+    cursor = JobCursor.objects.select_for_update(no_key=True).get(life=life)
+    noted = cursor.noted
+    for message in numbered:
+        if message.n <= noted:
+            continue
+        if message.n != noted + 1:
+            raise OutOfOrder("a numbered message is missing", got=message.n, expected=noted + 1)
+        _store(life, message)
+        noted = message.n
+    if noted > cursor.noted:
+        JobCursor.objects.filter(pk=cursor.pk).update(noted=noted, seen_at=clock.now())
+        wake.pages(life.run_id)
+    return noted
+
+
+def _store(life: Life, message: messages.Receipt | messages.Metrics) -> None:
+    if isinstance(message, messages.Metrics):
+        MetricPoint.objects.bulk_create(
+            _point(life, message, name, value) for name, value in sorted(message.values.items())
+        )
+        return
+    group = RolloutGroup.objects.filter(run=life.run_id, life__n=message.life, key=message.group).first()
+    if group is None:
+        # A refusal would make the job send it for ever; its number is noted and the words are kept in the log.
+        log.error("run %s: receipt %s names the unknown group %s", life.run_id, message.n, message.group)
+        return
+    Receipt.objects.create(
+        run_id=life.run_id, life=life, n=message.n, group=group, version=message.version, status=message.status,
+        step=message.step,
+    )  # fmt: skip
+    said = f"{message.status} at step {message.step}"
+    group.note(group.state, by="job", reason=said, details={"version": message.version, "status": message.status})
+
+
+def _point(life: Life, message: messages.Metrics, name: str, value) -> MetricPoint:
+    finite = not isinstance(value, str) and math.isfinite(value)
+    return MetricPoint(
+        run_id=life.run_id, life=life, n=message.n, step=message.step, name=name[:80],
+        value=value if finite else None, non_finite="" if finite else str(value),
+    )  # fmt: skip
