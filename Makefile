@@ -15,6 +15,7 @@ serve: $(VENV)/.web
 
 test: $(VENV)/.train
 	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m tests.on_services
 
 lint: $(VENV)/.web
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from grading import clock
 from grading.errors import WrongState
-from grading.ingest import assemble
+from grading.ingest import assemble, lives
 from grading.models import RolloutGroup, Run
 from grading.review import decisions
 from grading.states import AWAITING_REVIEW, GroupState
@@ -23,6 +23,7 @@ def sweep() -> int:
     """Close what is overdue by the database's clock. Returns how many groups were decided here."""
     now = clock.now()
     assemble.close_overdue(now)
+    lives.abandon_fenced()
     done = 0
     for group in overdue(now).select_related("run", "task", "rubric"):
         try:
