@@ -40,6 +40,7 @@
     const target = document.getElementById(id);
     if (!target) return load(id);
     if (target.matches("dialog")) return;
+    if (target.matches(".target-overlay")) return target.querySelector("textarea, input:not([type=hidden])")?.focus();
     unfold(target);
     target.scrollIntoView({ block: "center" });
     if (!mark && target.classList.contains("is-target")) return;

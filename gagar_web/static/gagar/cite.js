@@ -7,12 +7,14 @@
     if (!changed.length) return null;
     const file = changed[0].closest("[data-path]");
     const number = (row) => row.querySelector(".ln").textContent.trim();
-    const own = changed.filter((row) => row.closest("[data-path]") === file);
+    const like = changed[0].matches(".is-del") ? ".is-del" : ".is-add";
+    const own = changed.filter((row) => row.closest("[data-path]") === file && row.matches(like));
     const from = number(own[0]);
     const to = number(own.at(-1));
     const quote = own.map((row) => row.querySelector(".code").textContent.trim()).join("\n");
-    const old = own[0].matches(".is-del") ? "-" : "";
-    return { letter: column.dataset.letter, kind: "patch", place: `${file.dataset.path}:${old}${from}${to === from ? "" : `-${to}`}`, quote };
+    const kind = own[0].matches(".is-del") ? "old" : "new";
+    const place = `${file.dataset.path}:${from}${to === from ? "" : `-${to}`}`;
+    return { letter: column.dataset.letter, kind, place, quote };
   }
 
   function event(range, text) {

@@ -71,6 +71,7 @@
   }
 
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && document.querySelector(".target-overlay:target")) location.hash = "";
     if (event.defaultPrevented || rests(event)) return;
     if (handle(event)) event.preventDefault();
   });

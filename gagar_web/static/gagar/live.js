@@ -76,8 +76,18 @@
     banner?.querySelector("[data-retry-now]")?.addEventListener("click", open);
   }
 
-  document.body?.addEventListener("htmx:sendError", () => {
-    document.getElementById("request-failed")?.removeAttribute("hidden");
+  // --- a part that could not be fetched: in the words of the refusal where there are some
+  function failed(words) {
+    const alert = document.getElementById("request-failed");
+    if (!alert) return;
+    if (words) alert.querySelector("[data-refusal-words]").textContent = words;
+    alert.hidden = false;
+  }
+  document.body?.addEventListener("htmx:sendError", () => failed("The server did not answer. Nothing was saved; try again."));
+  document.body?.addEventListener("htmx:responseError", (event) => {
+    const page = new DOMParser().parseFromString(event.detail.xhr.responseText || "", "text/html");
+    const said = page.querySelector("[data-refusal] p")?.textContent.trim();
+    failed(said || `The server answered ${event.detail.xhr.status}. Nothing was saved.`);
   });
   document.body?.addEventListener("htmx:afterOnLoad", () => {
     document.getElementById("request-failed")?.setAttribute("hidden", "");

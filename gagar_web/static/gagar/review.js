@@ -57,7 +57,6 @@
     }
     const list = document.querySelector("[data-edit-list]");
     if (list) list.replaceChildren(...edits.map((field) => Object.assign(document.createElement("li"), { textContent: words(field) })));
-    for (const part of document.querySelectorAll("[data-when-edited]")) part.hidden = !edits.length;
     for (const save of document.querySelectorAll("[data-save]")) refuse(save, lacks(edits));
     for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, edits.length ? "You have unsaved edits" : "");
   }
