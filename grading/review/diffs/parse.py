@@ -222,10 +222,8 @@ class _Reader:
         more = end < len(self.lines) and starts_hunk(self.lines[end], parents)
         if not more and self.lines[self.at][:1] == b" ":
             return False
-        (problems if more else notes).append(
-            f"line {self.at + 1}: {end - self.at} lines after the hunk in line {hunk.header_line} of {path} "
-            "lie outside its counts; not shown as changes"
-        )
+        count = f"{end - self.at} line{'s' * (end - self.at > 1)} after the hunk in line {hunk.header_line} of {path}"
+        (problems if more else notes).append(f"line {self.at + 1}: {count} outside its counts; not shown as changes")
         self.prose_lines += end - self.at
         self.at = end
         return more
@@ -289,4 +287,5 @@ def _classified(file: FilePatch, header: Header, is_binary: bool) -> FilePatch:
         old_mode=header.old_mode,
         new_mode=header.new_mode,
         similarity=header.similarity,
+        is_combined=header.parents > 1,
     )

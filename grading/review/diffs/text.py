@@ -8,10 +8,14 @@ from grading.review.diffs.patch import FilePatch, Line, Side
 
 Utf16 = Literal["utf-16-le", "utf-16-be"]
 
-# Control, format, bidi, zero-width and look-alike-blank characters: all that can hide in a line. Tab is not among them.
+# Control, format, bidi, zero-width and look-alike-blank characters: all that can hide in a line. Not the tab, and not
+# the variation selector and joiner inside an emoji, which agents write a lot and which are visible by their effect.
 HIDDEN = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
-    "\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+    "|(?<![\ufe0f\u2600-\u27bf\U0001f000-\U0001faff])\u200d|\u200d(?![\u2600-\u27bf\U0001f000-\U0001faff])"
+    "|[\x00-\x08\x0a-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
+    "\u2000-\u200c\u200e\u200f"
+    "\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb"
     "\U000110bd\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 CONTROL_PICTURES = 0x2400  # the Unicode block whose n-th sign pictures control character n

@@ -28,14 +28,19 @@ def word_changes(old: str, new: str) -> tuple[Ranges, Ranges]:
         return (), ()
     olds, news = WORD.findall(old), WORD.findall(new)
     edits = Indel.opcodes(olds, news)
-    kept = sum(len(token) for edit in edits if edit.tag == "equal" for token in olds[edit.src_start : edit.src_end])
-    if 2 * kept < MIN_RATIO * (len(old) + len(new)):
+    kept = sum(_ink(olds[edit.src_start : edit.src_end]) for edit in edits if edit.tag == "equal")
+    if 2 * kept < MIN_RATIO * (_ink(olds) + _ink(news)):
         return (), ()
     changed = [edit for edit in edits if edit.tag != "equal"]
     return (
         _ranges(olds, [(edit.src_start, edit.src_end) for edit in changed]),
         _ranges(news, [(edit.dest_start, edit.dest_end) for edit in changed]),
     )
+
+
+def _ink(tokens: Sequence[str]) -> int:
+    """Characters that are not white space: a change of white space only must not make a line foreign."""
+    return sum(len(token) for token in tokens if not token.isspace())
 
 
 def _ranges(tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> Ranges:
