@@ -42,12 +42,13 @@ class EventBody(NamedTuple):
 
 
 def write_events(
-    events: Iterable[dict | bytes | str], *, event_limit: int = EVENT_LIMIT_BYTES, limit: int | None = None
+    events: Iterable[dict | bytes | str] | EventBody, *, event_limit: int = EVENT_LIMIT_BYTES, limit: int | None = None
 ) -> EventBody:
     """Store events as they come, holding one frame (or one event, if larger) in memory.
 
     Args:
         events: dicts, or one JSON object each as text; text is parsed and written anew in canonical form.
+            An EventBody is what was written before, and comes back as it is.
         event_limit: bytes one event may have in canonical form.
         limit: bytes all events may have together, None for no limit.
     Returns:
@@ -56,6 +57,8 @@ def write_events(
         BadInput: an event is not a JSON object; the number is in the message. TooLarge: over a limit.
         Whatever `events` raises; nothing is stored then.
     """
+    if isinstance(events, EventBody):
+        return events
     with _incoming() as body:
         writer = FrameWriter(body)
         for number, event in enumerate(events):
@@ -103,23 +106,44 @@ def count(sha256: str) -> int:
 def write_bytes(data: bytes) -> str:
     """Store a log, a patch or a file as it is; returns its key."""
     sha256 = hashlib.sha256(data).hexdigest()
-    name = _bytes_name(sha256)
-    if not _storage().exists(name):
-        with _incoming() as body:
-            body.write(zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(data))
-            body.keep(name)
+    return sha256 if _storage().exists(_bytes_name(sha256)) else write_stream([data], expected=sha256)
+
+
+def write_stream(chunks: Iterable[bytes], *, expected: str | None = None) -> str:
+    """Like `write_bytes` for what comes in pieces; none of them stays in memory.
+
+    Args:
+        chunks: the bytes in order.
+        expected: the key they must have, None for any.
+    Returns:
+        The key.
+    Raises:
+        BadInput: the bytes are not those of `expected`; nothing is stored then. Whatever `chunks` raises.
+    """
+    digest = hashlib.sha256()
+    packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
+    with _incoming() as body:
+        for chunk in chunks:
+            digest.update(chunk)
+            body.write(packer.compress(chunk))
+        body.write(packer.flush())
+        sha256 = digest.hexdigest()
+        if expected not in (None, sha256):
+            raise BadInput("the bytes are not those of this key", got=f"sha256 {sha256}", expected=f"sha256 {expected}")
+        body.keep(_bytes_name(sha256))
     return sha256
 
 
 def read_bytes(sha256: str) -> bytes:
-    """The bytes `write_bytes` stored under this key."""
+    """The bytes `write_bytes` or `write_stream` stored under this key."""
     name = _bytes_name(sha256)
     with _open(name) as stored:
+        frame = zstandard.ZstdDecompressor().decompressobj()
         try:
-            plain = zstandard.ZstdDecompressor().decompress(stored.read())
+            plain = frame.decompress(stored.read())
         except zstandard.ZstdError as e:
             raise BodyCorrupt(f"body {name} does not decompress: {e}", expected="the zstd frame we wrote") from e
-    if hashlib.sha256(plain).hexdigest() != sha256:
+    if not frame.eof or hashlib.sha256(plain).hexdigest() != sha256:
         raise BodyCorrupt(f"body {name} holds other bytes than its key names", expected=f"sha256 {sha256}")
     return plain
 

@@ -43,7 +43,11 @@ def read_trajectory(path: Path, content: bytes, only: str | None = None) -> Traj
 
 def events_of(path: Path) -> EventStream:
     """The events of a trajectory file, parsed anew each time: a group never holds all its files in memory."""
-    return EventStream(lambda: read_trajectory(path, read_file(path)).events.source())
+
+    def source():
+        yield from read_trajectory(path, read_file(path)).events.source()
+
+    return EventStream(source)
 
 
 def looks_readable(path: Path) -> bool:

@@ -158,6 +158,22 @@ def test_bytes_come_back_as_they_were(folder):
         bodies.read_bytes(key)
 
 
+def test_a_stream_is_stored_only_under_the_key_it_has(folder):
+    pieces = [os.urandom(300_000) for _ in range(10)]
+    key = hashlib.sha256(b"".join(pieces)).hexdigest()
+    with pytest.raises(BadInput, match="not those of this key"):
+        bodies.write_stream(pieces, expected="0" * 64)
+    assert stored_files(folder) == []
+    assert bodies.write_stream(iter(pieces), expected=key) == key == bodies.write_stream(pieces)
+    assert bodies.read_bytes(key) == b"".join(pieces)
+    assert len(stored_files(folder)) == 1
+
+
+def test_a_body_that_was_written_before_is_taken_as_it_is():
+    body = bodies.write_events([{"text": "x"}])
+    assert bodies.write_events(body) is body
+
+
 def test_a_missing_body_and_a_key_that_is_none_are_named():
     with pytest.raises(NotFound, match="no body events/00/0000"):
         bodies.read_events("0" * 64)
