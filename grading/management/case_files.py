@@ -34,7 +34,7 @@ def read_cases(path: Path) -> list:
         CommandError: the file is not there, no UTF-8, no JSON, or holds no list; exit status 2.
     """
     try:
-        cases = json.loads(path.read_bytes(), object_pairs_hook=_object)
+        cases = json.loads(path.read_bytes(), parse_int=_integer, object_pairs_hook=_object)
     except (OSError, ValueError, RecursionError) as e:
         raise CommandError(f"{path} is unreadable: {e}; expected a JSON list of cases", returncode=UNREADABLE) from e
     if not isinstance(cases, list):
@@ -48,6 +48,13 @@ def result_or_error(case_result: Callable[[object], dict], case: object) -> dict
         return case_result(case)
     except ValueError as e:
         return {"error": str(e)}
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:  # Python converts no more than 4,300 digits; such a number is beyond any double
+        return float(digits)
 
 
 def _object(pairs: list[tuple[str, object]]) -> object:

@@ -1,6 +1,7 @@
 """The five criteria, the four flags, and the rubric version that weighs them. Eq. (5)."""
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +13,9 @@ LOWEST, HIGHEST = 1, 5
 
 # Short on purpose: "1e999999999" is a decimal string too, and its fraction does not fit in memory.
 DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,12})?")
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlist, _SHORT.maxdict = 3, 60, 16, 8
+
 CONSTANTS = {"runner": "f_runner", "min": "f_min", "max": "f_max", "low": "f_low"}
 THRESHOLDS = ("t1_floor", "t3_approach", "t3_minimality", "t3_side_effects")
 
@@ -181,12 +185,11 @@ def checked_object(what: str, got: object, required: Iterable[str], optional: It
 
 
 def short(value: object) -> str:
-    """Show a value in a message, cut to a line."""
-    # An int of ten thousand digits refuses to become text at all.
-    text = (
-        f"an integer of {value.bit_length()} bits" if type(value) is int and value.bit_length() > 256 else repr(value)
-    )
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    """Show a value in a message: a line, whatever its size or depth."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes out no integer above 4,300 digits
+        return f"a {type(value).__name__} that is too long to show"
 
 
 FLASH = Rubric(
