@@ -82,12 +82,23 @@ def highlight(path: str, lines: list[str]) -> list[Tokens]:
         path: chooses the language.
         lines: texts without line ends; a bare CR in one is content.
     Returns:
-        Per line its tokens; joined they are the line. Plain where the language is unknown, or the hunk or one of its
-        lines is so long that a lexer could hang on it.
+        Per line its tokens; joined they are the line. Plain where the language is unknown, and where the hunk or a
+        line is so long that a lexer could hang on it.
     """
     language = language_of(path)
-    if not language or sum(map(len, lines)) > MAX_HUNK_CHARS or any(len(line) > MAX_LINE_CHARS for line in lines):
+    giants = {n: line for n, line in enumerate(lines) if len(line) > MAX_LINE_CHARS}
+    if not language or sum(map(len, lines)) > MAX_HUNK_CHARS:
         return plain(lines)
+    short = ["" if n in giants else line for n, line in enumerate(lines)]
+    done = _lexed(language, short)
+    if not _is_whole(done, short):
+        return plain(lines)
+    for n, line in giants.items():
+        done[n] = [("", line)]
+    return done
+
+
+def _lexed(language: str, lines: list[str]) -> list[Tokens]:
     prose = _prose_lines(lines) if language == PYTHON else 0
     head = [[("tok-s", line)] for line in lines[:prose]]
     coloured: list[Tokens] = [[]]
@@ -100,8 +111,7 @@ def highlight(path: str, lines: list[str]) -> list[Tokens]:
                 coloured.append([])
             if piece:
                 coloured[-1].append((name, piece))
-    done = head + coloured[: len(lines) - prose]
-    return done if _is_whole(done, lines) else plain(lines)
+    return head + coloured[: len(lines) - prose]
 
 
 def _is_whole(done: list[Tokens], lines: list[str]) -> bool:

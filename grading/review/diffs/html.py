@@ -71,8 +71,8 @@ def file_html(file: FilePatch, *, options: RowOptions, cited: Cited, is_open: bo
         link = f' <a class="button" href="{escape(open_url)}">Open</a>' if open_url else ""
         body = f'<div class="diff-closed">{escape(words)}{link}</div>'
     elif not file.hunks:
-        problems = "; ".join(file.problems)
-        body = f'<div class="diff-closed">{escape(visible(problems)) or "No lines to show"}</div>'
+        facts = " · ".join((*file.problems, *header_facts(file))) or "No lines to show"
+        body = f'<div class="diff-closed">{escape(visible(facts))}</div>'
     else:
         body = file_rows_html(file, cited=cited, options=options)
     name = escape(f"{options.letter}-f{options.index}")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
 
 from grading.review.diffs.highlight import Tokens, highlight, plain
 from grading.review.diffs.patch import Hunk, Line, Side
@@ -10,8 +9,7 @@ from grading.review.diffs.text import Utf16, text_of
 from grading.review.diffs.words import Ranges, pair_lines, word_changes
 
 CLIP_CHARS = 2_000
-NO_NEWLINE = '<span class="eol" title="no newline at the end of the file">⊘</span>'
-CRLF = "␍␊"
+NO_NEWLINE = '<span class="eol" title="the file ends without a line end">no newline</span>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def _tail(line: Line, length: int, is_word: bool) -> str:
         more = f"… {length - CLIP_CHARS:,} more characters"
         tail = f'<span class="clip" title="the line has {length:,} characters">{more}</span>'
     if line.eol == "\r\n":
-        tail += f'<span class="eol{" word" if is_word else ""}" title="line end CR LF">{escape(CRLF)}</span>'
+        tail += f'<span class="eol{" word" if is_word else ""}" title="the line ends with CR LF">CRLF</span>'
     return tail + (NO_NEWLINE if line.eol == "" else "")
 
 

@@ -18,7 +18,10 @@ HIDDEN = re.compile(
     "\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb"
     "\U000110bd\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-CONTROL_PICTURES = 0x2400  # the Unicode block whose n-th sign pictures control character n
+# words, not the Unicode control pictures: many monospaced fonts have no glyph for those
+CONTROLS = (
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+).split()
 DELETE = 0x7F
 
 
@@ -103,18 +106,17 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def shown(character: str) -> str:
-    """Returns: a visible stand-in for one hidden character: a control picture, else its code point as ⟨U+202E⟩."""
+    """Returns: a visible stand-in for one hidden character: ⟨CR⟩ for a control character, else its code, ⟨U+202E⟩."""
     code = ord(character)
-    if code < 0x20:
-        return chr(CONTROL_PICTURES + code)
-    return "\u2421" if code == DELETE else f"⟨U+{code:04X}⟩"
+    if code < len(CONTROLS):
+        return f"⟨{CONTROLS[code]}⟩"
+    return "⟨DEL⟩" if code == DELETE else f"⟨U+{code:04X}⟩"
 
 
 def named(character: str) -> str:
     """Returns: what a hidden character is, for a title: its code point and Unicode name."""
     code = ord(character)
-    name = "CARRIAGE RETURN" if character == "\r" else unicodedata.name(character, "")
-    return f"U+{code:04X} {name}".rstrip()
+    return f"U+{code:04X} {unicodedata.name(character, 'control character')}"
 
 
 def visible(text: str) -> str:

@@ -73,7 +73,7 @@ def test_bidi_and_zero_width_characters_are_shown_by_their_code():
     for hidden in "\u202e\u200b\r\x1b":
         assert hidden not in html
     assert '<span class="hidden-char" title="U+202E RIGHT-TO-LEFT OVERRIDE">⟨U+202E⟩</span>' in html
-    assert '<span class="hidden-char" title="U+000D CARRIAGE RETURN">␍</span>' in html and "␛" in html
+    assert '<span class="hidden-char" title="U+000D control character">⟨CR⟩</span>' in html and "⟨ESC⟩" in html
 
 
 def test_an_emoji_is_left_alone():
@@ -83,12 +83,12 @@ def test_an_emoji_is_left_alone():
 
 def test_a_change_of_line_ends_only_is_marked_as_the_change():
     html = file_rows_html(file_of(b"@@ -1 +1 @@\n-a\n+a\r\n"), cited={}, options=OPTIONS)
-    assert '<span class="eol word" title="line end CR LF">' in html
+    assert '<span class="eol word" title="the line ends with CR LF">CRLF</span>' in html
 
 
 def test_a_missing_newline_has_a_mark():
     html = file_rows_html(file_of(b"@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n"), cited={}, options=OPTIONS)
-    assert 'title="no newline at the end of the file"' in html
+    assert ">no newline</span>" in html
 
 
 def test_changed_words_and_syntax_share_one_span():
@@ -160,3 +160,8 @@ def test_a_merge_shows_the_signs_of_both_parents():
     data = b"diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,1 -1,2 +1,2 @@@\n  both\n -second\n++new\n"
     html = file_rows_html(parse_patch(data).files[0], cited={}, options=OPTIONS)
     assert '<td class="sign">++</td>' in html and '<td class="sign"> −</td>' in html
+
+
+def test_a_giant_line_does_not_cost_its_neighbours_their_colours():
+    html = file_rows_html(file_of(b"@@ -0,0 +1,2 @@\n+return 1\n+" + b"x" * 1_500 + b"\n"), cited={}, options=OPTIONS)
+    assert '<span class="tok-k">return</span>' in html and "x" * 1_500 in html
