@@ -31,7 +31,7 @@ class Command(BaseCommand):
             raise CommandError(str(e)) from e
         if options["json"]:
             self.stdout.write(json.dumps(done.tally.as_json(), indent=2))
-        else:
+        elif done.candidates:
             self._tell(done, run)
         if done.refused:
             raise CommandError("not imported:\n  " + "\n  ".join(done.refused))
@@ -44,13 +44,13 @@ class Command(BaseCommand):
         tally = done.tally
         events = tally.events
         self.stdout.write(
-            f"\n{tally.groups} groups, {tally.candidates} candidates in run {run}"
+            f"\nrun {run}\ngroups: {tally.groups}\ncandidates: {tally.candidates}"
             f"\nevents: {events.read} read, {events.kept} kept, {events.dropped} dropped, {events.unlinked} unlinked"
             f"\npatches: {tally.patches_parsed} parsed, {tally.patches_unparsed} unparsed"
         )
         for why, times in events.why.most_common():
             self.stdout.write(f"dropped {times}: {why}")
-        self.stdout.write(f"{len(tally.problems)} problems")
+        self.stdout.write(f"problems: {len(tally.problems)}")
         for problem in tally.problems:
             where = "/".join(part for part in (problem.group, problem.candidate) if part)
             self.stdout.write(f"  {problem.problem}  {where}: {problem.detail}")
