@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from grading.scoring.cases import is_set
 from grading.scoring.criteria import short
 from grading.scoring.rows import FAILED, HACK, INFRA_INVALID, OK, PASSED, Row
-from training_bridge.payload import numbers
+from training_bridge.payload import Numbers, numbers
 from training_bridge.redistribution.regimes import METHODS, REDISTRIBUTE
 
 
@@ -41,11 +41,12 @@ def redistribute_case(case: object) -> dict:
         mask_truncated=False,
         allow_negative_discount=True,
     )
-    if made.status != OK:
-        return {"status": made.status}
+    return {"status": made.status} | (_as_json(made) if made.status == OK else {})
+
+
+def _as_json(made: Numbers) -> dict:
     credit, counted = made.credit, [row for row in made.rows if row.outcome != INFRA_INVALID]
     return {
-        "status": made.status,
         "lambda": credit.lambda_,
         "capped": credit.capped,
         "regime": credit.regime,

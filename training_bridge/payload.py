@@ -76,23 +76,25 @@ def numbers(
         raise ValueError(f"method is {method!r}, expected one of {list(regimes.METHODS)}")
     effective = effective_group(rows, mask_truncated=mask_truncated, broken_evaluation=broken_evaluation)
     group = _arrays(effective.rows)
-    factors_G = None
-    if effective.status in EXCLUDED:
-        credit = regimes.no_credit(group, regimes.EXCLUDED, effective.status)
-    elif not eligible:
-        credit = regimes.untouched_credit(group, regimes.INELIGIBLE)
-    elif effective.status in FILTERED:
-        credit = regimes.no_credit(group, regimes.FILTERED, effective.status)
-    elif method == regimes.OUTCOME:
-        credit = regimes.untouched_credit(group, regimes.BASELINE)
-    else:
+    credit, factors_G = _ungraded(effective, group, method, eligible), None
+    if credit is None:
         factors_G = None if fallback_reason else _factors(effective.rows, factors or {})
         refused = method == regimes.REWARD_DISCOUNT and favours_the_worse(group.rewards_G, group.passing_G)
         reason = fallback_reason or (UNGRADED if factors_G is None else None)
         reason = reason or (NEGATIVE_REWARD if refused and not allow_negative_discount else None)
         credit = _graded(group, factors_G, method, lambda_max, reason)
-    used = factors_G if credit.regime in (regimes.EXACT, regimes.BOUNDED, regimes.CLIPPED, regimes.BASELINE) else None
-    return Numbers(effective.status, effective.bad_reward, credit, _rows(effective, credit, used))
+    return Numbers(effective.status, effective.bad_reward, credit, _rows(effective, credit, factors_G))
+
+
+def _ungraded(effective: EffectiveGroup, group: Group, method: str, eligible: bool) -> Credit | None:
+    """Return the credit of a group that no grade would change, or None."""
+    if effective.status in EXCLUDED:
+        return regimes.no_credit(group, regimes.EXCLUDED, effective.status)
+    if not eligible:
+        return regimes.untouched_credit(group, regimes.INELIGIBLE)
+    if effective.status in FILTERED:
+        return regimes.no_credit(group, regimes.FILTERED, effective.status)
+    return regimes.untouched_credit(group, regimes.BASELINE) if method == regimes.OUTCOME else None
 
 
 def _graded(group: Group, factors_G, method: str, lambda_max: Real | None, reason: str | None) -> Credit:
@@ -130,6 +132,7 @@ def _factors(rows: Sequence[EffectiveRow], factors: Mapping[str, Real]) -> np.nd
 
 
 def _rows(effective: EffectiveGroup, credit: Credit, factors_G: np.ndarray | None) -> tuple[NumberRow, ...]:
+    used = factors_G is not None and credit.regime != regimes.FALLBACK
     return tuple(
         NumberRow(
             trajectory=row.id,
@@ -138,7 +141,7 @@ def _rows(effective: EffectiveGroup, credit: Credit, factors_G: np.ndarray | Non
             reward=row.reward,
             equivalent_reward=credit.equivalent_rewards_G[i] if row.valid else None,
             advantage=credit.advantages_G[i],
-            factor=float(factors_G[i]) if factors_G is not None and row.passing else None,
+            factor=float(factors_G[i]) if used and row.passing else None,
         )
         for i, row in enumerate(effective.rows)
     )
