@@ -28,6 +28,18 @@ class BadInput(GradingError):
     status = 400
 
 
+class WrongShape(BadInput):
+    """Readable, but not what this call takes."""
+
+    status = 422
+
+
+class WrongType(BadInput):
+    """A content type, charset or encoding this call does not read."""
+
+    status = 415
+
+
 class NotAllowed(GradingError):
     """The caller may not do this here."""
 

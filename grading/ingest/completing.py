@@ -1,0 +1,69 @@
+"""A group becomes complete: letters, pins, which bodies are wanted, and what follows at once."""
+
+from datetime import timedelta
+from itertools import count, product
+from random import SystemRandom
+from string import ascii_uppercase
+
+from grading import clock
+from grading.grader import gather
+from grading.models import RolloutGroup, Trajectory
+from grading.review import decisions
+from grading.scoring.rows import OK
+from grading.states import GroupState, Method, Outcome
+
+chance = SystemRandom()
+
+
+def complete(group: RolloutGroup, *, by: str, reason: str) -> None:
+    """Call inside a transaction that holds the group's lock and has found it collecting."""
+    trajectories = gather.counted(group)
+    _draw_letters(trajectories)
+    run, now = group.run, clock.now()
+    within = run.grading_deadline_s if run.is_live else None
+    wanted = _bodies_wanted(group, trajectories)
+    group.move(
+        GroupState.COMPLETE,
+        by=by,
+        reason=reason,
+        details={"rollouts": len(trajectories)},
+        policy=run.policy,
+        method=run.method,
+        rubric=run.rubric,
+        completed_at=now,
+        grade_by=None if within is None else now + timedelta(seconds=within),
+        bodies_wanted=wanted,
+        bodies_ready=not wanted or not bodies_missing(group),
+    )
+    decisions.after_complete(group, by=by)
+
+
+def bodies_missing(group: RolloutGroup) -> bool:
+    """Whether a rollout that counts came without events. `events: []` says that there are none and is enough."""
+    without = group.trajectories.counted().filter(event_count=None)
+    return without.exclude(outcome=Outcome.INFRA_INVALID).exists()
+
+
+def _bodies_wanted(group: RolloutGroup, trajectories: list[Trajectory]) -> bool:
+    """Groups that will be graded, and a set share of the others. An imported run has nobody to ask."""
+    if not group.run.is_live:
+        return False
+    trains = gather.effective(group, trajectories).status == OK
+    if group.eligible and trains and group.run.method != Method.OUTCOME:
+        return True
+    return chance.random() < group.run.bodies_share
+
+
+def _draw_letters(trajectories: list[Trajectory]) -> None:
+    """Neutral names, drawn once: neither order nor id of a rollout says anything to a reader."""
+    letters = _letters(len(trajectories))
+    chance.shuffle(letters)
+    for trajectory, letter in zip(trajectories, letters, strict=True):
+        trajectory.letter = letter
+    Trajectory.objects.bulk_update(trajectories, ["letter"])
+
+
+def _letters(many: int) -> list[str]:
+    """A, B, …, Z, AA, AB, …"""
+    names = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
+    return [next(names) for _ in range(many)]
