@@ -2,8 +2,8 @@
 (() => {
   function lines(range) {
     const column = range.startContainer.parentElement?.closest("[data-letter].diff-column");
-    const rows = [...(column?.querySelectorAll(".diff tr") || [])].filter((row) => row.querySelector("td.ln") && range.intersectsNode(row));
-    const changed = rows.filter((row) => row.matches(".is-add, .is-del"));
+    const rows = [...(column?.querySelectorAll(".diff tr") || [])];
+    const changed = rows.filter((row) => row.matches(".is-add, .is-del") && range.intersectsNode(row));
     if (!changed.length) return null;
     const file = changed[0].closest("[data-path]");
     const number = (row) => row.querySelector(".ln").textContent.trim();
@@ -11,7 +11,7 @@
     const own = changed.filter((row) => row.closest("[data-path]") === file && row.matches(like));
     const from = number(own[0]);
     const to = number(own.at(-1));
-    const quote = own.map((row) => row.querySelector(".code").textContent.trim()).join("\n");
+    const quote = own.map((row) => row.querySelector(".code").textContent.trim()).join(" ");
     const kind = own[0].matches(".is-del") ? "old" : "new";
     const place = `${file.dataset.path}:${from}${to === from ? "" : `-${to}`}`;
     return { letter: column.dataset.letter, kind, place, quote };
@@ -38,10 +38,8 @@
     const copy = rows.at(-1).cloneNode(true);
     for (const field of copy.querySelectorAll("[name]")) {
       field.name = field.name.replace(/^cite-\d+-/, `cite-${rows.length + 1}-`);
-      field.id = field.name;
       if (field.tagName !== "SELECT") field.value = "";
     }
-    for (const label of copy.querySelectorAll("label[for]")) label.htmlFor = label.htmlFor.replace(/^cite-\d+-/, `cite-${rows.length + 1}-`);
     list.append(copy);
     return copy;
   }

@@ -5,7 +5,9 @@
 
   function words(seconds) {
     const s = Math.max(0, Math.round(seconds));
-    return s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` : `${two(Math.floor(s / 60))}:${two(s % 60)}`;
+    const minutes = Math.floor(s / 60);
+    if (s < 3600) return `${two(minutes)}:${two(s % 60)}`;
+    return `${Math.floor(s / 3600)}:${two(minutes % 60)}:${two(s % 60)}`;
   }
 
   function tick() {

@@ -83,7 +83,9 @@
     if (words) alert.querySelector("[data-refusal-words]").textContent = words;
     alert.hidden = false;
   }
-  document.body?.addEventListener("htmx:sendError", () => failed("The server did not answer. Nothing was saved; try again."));
+  document.body?.addEventListener("htmx:sendError", () => {
+    failed("The server did not answer. Nothing was saved; try again.");
+  });
   document.body?.addEventListener("htmx:responseError", (event) => {
     const page = new DOMParser().parseFromString(event.detail.xhr.responseText || "", "text/html");
     const said = page.querySelector("[data-refusal] p")?.textContent.trim();

@@ -14,12 +14,17 @@
   // --- words
   const minus = (text) => text.replace("-", "−");
   const FORMATS = {
-    number: (v, digits) => minus(v.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })),
+    number: (v, digits) => {
+      return minus(v.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+    },
     percent: (v, digits) => `${minus((v * 100).toFixed(digits))} %`,
     seconds: (v, digits) => `${minus(v.toFixed(digits))} s`,
   };
-  const format = (panel, v) =>
-    v === null || v === undefined || Number.isNaN(v) ? "–" : FORMATS[panel.figure.dataset.unit || "number"](v, Number(panel.figure.dataset.digits ?? 3));
+  function format(panel, v) {
+    if (v === null || v === undefined || Number.isNaN(v)) return "–";
+    const { unit = "number", digits = 3 } = panel.figure.dataset;
+    return FORMATS[unit](v, Number(digits));
+  }
 
   // --- colours: tokens are read from the page, so both themes work
   const probe = document.createElement("i");
@@ -59,10 +64,12 @@
   function seriesOf(panel) {
     const items = legendOf(panel);
     if (isBands(panel)) {
-      return items.map((item) => ({ fill: colour(item.dataset.color), stroke: colour("surface"), width: 1, points: { show: false } })).reverse();
+      const band = { stroke: colour("surface"), width: 1, points: { show: false } };
+      return items.map((item) => ({ ...band, fill: colour(item.dataset.color) })).reverse();
     }
     const lines = items.map((item) => ({
       stroke: colour(item.dataset.color), width: 1.6, dash: item.dataset.dash ? [3, 3] : undefined, spanGaps: true,
+      points: { size: 5, fill: colour("surface") },
     }));
     if (other) lines.push({ stroke: colour("ink-3"), width: 1.4, dash: [3, 3], spanGaps: true });
     return lines;
@@ -95,7 +102,8 @@
     const [min, max] = bounds();
     for (const { plot } of panels) plot?.setScale("x", { min, max });
     for (const button of document.querySelectorAll("[data-range]")) {
-      if (button.tagName === "BUTTON") button.setAttribute("aria-pressed", String(!zoom && Number(button.dataset.range) === range));
+      const on = !zoom && Number(button.dataset.range) === range;
+      if (button.tagName === "BUTTON") button.setAttribute("aria-pressed", String(on));
     }
     document.querySelector("[data-zoom-out]")?.toggleAttribute("hidden", !zoom);
   }
@@ -116,7 +124,8 @@
       if (isBands(panel)) return [0, 1];
       if (low === null || high === null) return [Number(min ?? 0), Number(max ?? 1)];
       const pad = (high - low || Math.abs(high) || 1) * 0.08;
-      return [min === undefined ? low - pad : Math.min(Number(min), low), max === undefined ? high + pad : Math.max(Number(max), high)];
+      const bottom = min === undefined ? low - pad : Math.min(Number(min), low);
+      return [bottom, max === undefined ? high + pad : Math.max(Number(max), high)];
     };
   }
 
@@ -124,7 +133,9 @@
     const grid = { stroke: colour("rule"), width: 1 };
     const text = { stroke: colour("ink-3"), font: "10px system-ui, sans-serif", grid, ticks: { show: false } };
     const digits = Number(panel.figure.dataset.axisDigits ?? panel.figure.dataset.digits ?? 1);
-    const tick = (v) => (isBands(panel) || panel.figure.dataset.unit === "percent" ? `${Math.round(v * 100)} %` : minus(v.toLocaleString("en", { maximumFractionDigits: digits })));
+    const isShare = isBands(panel) || panel.figure.dataset.unit === "percent";
+    const plain = (v) => minus(v.toLocaleString("en", { maximumFractionDigits: digits }));
+    const tick = (v) => (isShare ? `${minus(String(Math.round(v * 100)))} %` : plain(v));
     return {
       width: box.clientWidth, height: box.clientHeight, legend: { show: false }, padding: [6, 6, 0, 0],
       cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },

@@ -18,13 +18,17 @@
     else field.value = next;
   }
 
-  function remember(field) {
-    const id = idOf(field);
-    const before = seen.has(id) ? seen.get(id) : field.dataset.was;
-    if (before === value(field)) return false;
-    undone.push({ id, before });
-    seen.set(id, value(field));
-    return true;
+  function remember(several) {
+    const step = []; // what one key or click changed: one undo
+    for (const field of several) {
+      const id = idOf(field);
+      const before = seen.has(id) ? seen.get(id) : field.dataset.was;
+      if (before === value(field)) continue;
+      step.push({ id, before });
+      seen.set(id, value(field));
+    }
+    if (step.length) undone.push(step);
+    return step.length > 0;
   }
 
   function words(field) {
@@ -34,7 +38,7 @@
   }
 
   const filled = (name) => Boolean(form()?.elements.namedItem(name)?.value?.trim());
-  const cited = () => [...document.querySelectorAll("[data-cite-row]")].some((row) => row.querySelector("[data-cite=place]")?.value.trim());
+  const cited = () => [...document.querySelectorAll("[data-cite=place]")].some((field) => field.value.trim());
 
   function lacks(edits) {
     if (!edits.length) return "No edits yet";
@@ -56,9 +60,11 @@
       if (field.classList.contains("score")) field.dataset.value = field.value;
     }
     const list = document.querySelector("[data-edit-list]");
-    if (list) list.replaceChildren(...edits.map((field) => Object.assign(document.createElement("li"), { textContent: words(field) })));
+    const line = (field) => Object.assign(document.createElement("li"), { textContent: words(field) });
+    list?.replaceChildren(...edits.map(line));
     for (const save of document.querySelectorAll("[data-save]")) refuse(save, lacks(edits));
-    for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, edits.length ? "You have unsaved edits" : "");
+    const unsaved = edits.length ? "You have unsaved edits" : "";
+    for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, unsaved);
   }
 
   function tell() {
@@ -66,18 +72,21 @@
     announce = setTimeout(() => document.body.dispatchEvent(new CustomEvent("draft-changed", { bubbles: true })), 200);
   }
 
-  function changed(field) {
-    if (remember(field)) tell();
+  function changed(...several) {
+    if (remember(several)) tell();
     refresh();
   }
 
   function undo() {
-    const last = undone.pop();
-    const field = last && find(last.id);
-    if (!field) return;
-    put(field, last.before);
-    seen.set(last.id, last.before);
-    field.focus?.({ preventScroll: true });
+    const lanes = new Set();
+    for (const { id, before } of undone.pop() || []) {
+      const field = find(id);
+      if (!field) continue;
+      put(field, before);
+      seen.set(id, before);
+      if (field.name.startsWith("place-")) lanes.add(field.closest(".candidate-card").parentElement);
+    }
+    for (const one of lanes) show(lane(one.firstElementChild));
     refresh();
     tell();
   }
@@ -94,17 +103,22 @@
     return [...groups.keys()].sort((a, b) => a - b).map((place) => groups.get(place));
   }
 
+  function show(groups) {
+    for (const group of groups) {
+      group.forEach((card, index) => {
+        card.parentElement.append(card);
+        card.classList.toggle("is-tied", group.length > 1);
+        card.classList.toggle("tie-first", group.length > 1 && index === 0);
+        card.classList.toggle("tie-last", group.length > 1 && index === group.length - 1);
+      });
+    }
+  }
+
   function arrange(groups) {
     const kept = groups.filter((group) => group.length);
-    kept.forEach((group, at) => group.forEach((card, index) => {
-      const field = placeOf(card);
-      field.value = String(at + 1);
-      card.parentElement.append(card);
-      card.classList.toggle("is-tied", group.length > 1);
-      card.classList.toggle("tie-first", group.length > 1 && index === 0);
-      card.classList.toggle("tie-last", group.length > 1 && index === group.length - 1);
-      changed(field);
-    }));
+    kept.forEach((group, at) => group.forEach((card) => { placeOf(card).value = String(at + 1); }));
+    show(kept);
+    changed(...kept.flat().map(placeOf));
   }
 
   function move(card, how) {
@@ -148,8 +162,9 @@
 
   function cycle(side, by) {
     const select = document.querySelector(`select[name=${side}]`);
-    if (select) pick(side, select.options[(select.selectedIndex + by + select.options.length) % select.options.length].value);
-    return Boolean(select);
+    if (!select) return false;
+    const count = select.options.length;
+    return pick(side, select.options[(select.selectedIndex + by + count) % count].value);
   }
 
   function markSides() {
@@ -225,7 +240,8 @@
     const shift = at("[data-move]");
     if (shift) move(shift.closest(".candidate-card"), shift.dataset.move);
     const link = at("a[data-pick]");
-    if (link && !event.ctrlKey && !event.metaKey && pick(event.altKey ? "left" : link.dataset.pick, link.dataset.letter)) event.preventDefault();
+    if (!link || event.ctrlKey || event.metaKey) return;
+    if (pick(event.altKey ? "left" : link.dataset.pick, link.dataset.letter)) event.preventDefault();
   });
 
   document.addEventListener("change", (event) => {
