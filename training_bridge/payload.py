@@ -61,16 +61,13 @@ def numbers(
         method: the run's, one of `regimes.METHODS`.
         lambda_max: the rubric's, at least 1; None for the exact form.
         eligible: whether this kind of task is graded at all.
-        broken_evaluation: whether the task's tests are confirmed to be broken.
-        mask_truncated: whether the run leaves truncated rows out of the statistics.
+        broken_evaluation, mask_truncated: as in `rows.effective_group`.
         fallback_reason: why the grade does not count (`deadline`, `skipped`, `shadow`, ...).
-        allow_negative_discount: compute `reward_discount` on negative rewards too, which favours
-            the worse; a real run falls back instead.
+        allow_negative_discount: discount negative rewards too; a real run falls back instead.
     Returns:
         The numbers. A group that does not train is zero throughout.
     Raises:
-        ValueError: an id is there twice, some factors are missing or outside (0, 1], or the method
-            or lambda_max is none.
+        ValueError: an id twice, factors missing or outside (0, 1], or no such method or lambda_max.
     """
     if method not in regimes.METHODS:
         raise ValueError(f"method is {method!r}, expected one of {list(regimes.METHODS)}")
@@ -79,9 +76,9 @@ def numbers(
     credit, factors_G = _ungraded(effective, group, method, eligible), None
     if credit is None:
         factors_G = None if fallback_reason else _factors(effective.rows, factors or {})
-        refused = method == regimes.REWARD_DISCOUNT and favours_the_worse(group.rewards_G, group.passing_G)
         reason = fallback_reason or (UNGRADED if factors_G is None else None)
-        reason = reason or (NEGATIVE_REWARD if refused and not allow_negative_discount else None)
+        if method == regimes.REWARD_DISCOUNT and not allow_negative_discount:
+            reason = reason or (NEGATIVE_REWARD if favours_the_worse(group.rewards_G, group.passing_G) else None)
         credit = _graded(group, factors_G, method, lambda_max, reason)
     return Numbers(effective.status, effective.bad_reward, credit, _rows(effective, credit, factors_G))
 
