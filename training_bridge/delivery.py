@@ -169,10 +169,15 @@ def open_epoch(run: Run, *, reason: str) -> Stream:
     return stream
 
 
+def peek(run: Run, epoch: int, seq: int, limit: int) -> list[tuple[int, str]]:
+    """The next stored rows in order, as (seq, text)."""
+    rows = Delivery.objects.filter(stream__run=run, epoch=epoch, seq__gt=seq).order_by("seq")
+    return list(rows.values_list("seq", "text")[:limit])
+
+
 def rows_after(run: Run, epoch: int, seq: int, limit: int) -> list[tuple[int, str]]:
-    """The next stored rows in order, as (seq, text); marks them sent."""
-    rows = Delivery.objects.filter(stream__run=run, epoch=epoch, seq__gt=seq).order_by("seq")[:limit]
-    found = list(rows.values_list("seq", "text"))
+    """What `peek` gives, marked as sent: for the job's own socket."""
+    found = peek(run, epoch, seq, limit)
     if found:
         sent = Delivery.objects.filter(stream__run=run, epoch=epoch, seq__gt=seq, seq__lte=found[-1][0], sent_at=None)
         sent.update(sent_at=clock.now())

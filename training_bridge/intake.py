@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, F, PositiveBigIntegerField, Value, When
 
 from grading import clock, wake
 from grading.errors import Fenced, NotFound
@@ -63,7 +63,9 @@ def acknowledge(life: Life, *, epoch: int, received: int | None = None, durable:
     grown = {"seen_at": clock.now(), **said}
     for name, seq in (("received_seq", received), ("durable_seq", durable)):
         if seq is not None:
-            grown[name] = Case(When(**{f"{name}__lt": seq}, then=Value(seq)), default=F(name))
+            grown[name] = Case(
+                When(**{f"{name}__lt": seq}, then=Value(seq)), default=F(name), output_field=PositiveBigIntegerField()
+            )
     mine.filter(epoch=epoch).update(**grown)
 
 

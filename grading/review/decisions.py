@@ -77,7 +77,9 @@ def after_graded(group: RolloutGroup, verdict: Verdict) -> Decision | None:
         return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
     if group.policy == Policy.SHADOW:
         return decide(group, DecisionKind.FALLBACK, by=by, reason="shadow")
-    if reason := _hold(group):
+    reason = _hold(group)
+    group.save(update_fields=["hold_probability"])  # stored also where nobody was drawn: estimates need it
+    if reason:
         _keep_for_a_person(group, reason)
         return None
     return by_policy(group, verdict, by=by)
@@ -112,7 +114,7 @@ def _keep_for_a_person(group: RolloutGroup, reason: str) -> None:
     within = group.run.review_deadline_s
     group.held, group.hold_reason = True, reason
     group.review_by = None if within is None else clock.now() + timedelta(seconds=within)
-    group.save(update_fields=["held", "hold_reason", "hold_probability", "review_by"])
+    group.save(update_fields=["held", "hold_reason", "review_by"])
     group.note(group.state, by=f"policy:{group.policy}", reason=f"held: {reason}")
     wake.pages(group.run_id)
 
