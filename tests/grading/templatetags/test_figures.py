@@ -52,5 +52,6 @@ def test_a_drawing_carries_no_style_attribute_and_escapes_what_it_is_given():
 def test_no_bar_has_a_negative_size():
     for after in (-0.5, 0.0, 0.2, 0.9):
         row = {"letter": "A", "before": 0.3, "after": after, "passed": True}
-        sizes = re.findall(r'(?:width|height)="(-?[\d.]+)"', drawings.credit_strip([row]) + drawings.credit_bar(0.3, after, 0.9))
+        drawn = drawings.credit_strip([row]) + drawings.credit_bar(0.3, after, 0.9)
+        sizes = re.findall(r'(?:width|height)="(-?[\d.]+)"', drawn)
         assert all(float(size) >= 0 for size in sizes)
