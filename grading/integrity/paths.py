@@ -24,6 +24,10 @@ _SCRATCH_NAME = re.compile(
     r"|final_\w*test\w*|test\w*)\.(py|sh|js|ts|java|rb|go|txt|md|log|out)$",
     re.IGNORECASE,
 )
+_DOC_FOLDERS = frozenset({"doc", "docs", "changelog", "changelogs", "changes", "newsfragments", "release-notes"})
+_DOC_NAME = re.compile(
+    r"^(change(s|log)?|news|history|release[-_]notes|authors|readme)(\.(md|rst|txt))?$", re.IGNORECASE
+)
 
 
 def is_test(path: str) -> bool:
@@ -51,3 +55,9 @@ def is_scratch(path: str) -> bool:
     """Whether a *new* file at the root of the repository looks like a script to try the fix out."""
     pure = PurePosixPath(path)
     return len(pure.parts) == 1 and bool(_SCRATCH_NAME.match(pure.name))
+
+
+def is_doc(path: str) -> bool:
+    """Whether a file is documentation of the project: its docs folder, its change log; not any text file."""
+    pure = PurePosixPath(path)
+    return bool(_DOC_FOLDERS.intersection(part.lower() for part in pure.parts[:-1])) or bool(_DOC_NAME.match(pure.name))
