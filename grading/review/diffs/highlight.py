@@ -3,6 +3,7 @@
 Lexers come from a short list by file name: a candidate's path must not pick any of pygments' 500.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -13,7 +14,9 @@ from pygments.token import Comment, Keyword, Name, Operator, String, _TokenType
 Tokens = list[tuple[str, str]]  # (class or "", text)
 
 MAX_HUNK_CHARS = 60_000
+MAX_UNTIMED_CHARS = 4_000  # without a time limit: pygments' patterns go quadratic on hostile text
 MAX_LINE_CHARS = 1_000
+TOKENS_PER_LOOK = 32
 SUFFIXES = {
     **dict.fromkeys((".py", ".pyi", ".pyx", ".pxd"), "python"),
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
@@ -75,22 +78,24 @@ def plain(lines: list[str]) -> list[Tokens]:
     return [[("", line)] for line in lines]
 
 
-def highlight(path: str, lines: list[str]) -> list[Tokens]:
+def highlight(path: str, lines: list[str], is_late: Callable[[], bool] | None = None) -> list[Tokens]:
     """Colour consecutive lines of one side of a hunk.
 
     Args:
         path: chooses the language.
         lines: texts without line ends; a bare CR in one is content.
+        is_late: asked now and then; colouring stops where it says yes. None: only small hunks are coloured.
     Returns:
-        Per line its tokens; joined they are the line. Plain where the language is unknown, and where the hunk or a
-        line is so long that a lexer could hang on it.
+        Per line its tokens; joined they are the line. Plain where the language is unknown, the hunk or a line is
+        too long, or time is up.
     """
     language = language_of(path)
-    giants = {n: line for n, line in enumerate(lines) if len(line) > MAX_LINE_CHARS}
-    if not language or sum(map(len, lines)) > MAX_HUNK_CHARS:
+    limit = MAX_UNTIMED_CHARS if is_late is None else MAX_HUNK_CHARS
+    if not language or sum(map(len, lines)) > limit or (is_late and is_late()):
         return plain(lines)
+    giants = {n: line for n, line in enumerate(lines) if len(line) > MAX_LINE_CHARS}
     short = ["" if n in giants else line for n, line in enumerate(lines)]
-    done = _lexed(language, short)
+    done = _lexed(language, short, is_late)
     if not _is_whole(done, short):
         return plain(lines)
     for n, line in giants.items():
@@ -98,20 +103,21 @@ def highlight(path: str, lines: list[str]) -> list[Tokens]:
     return done
 
 
-def _lexed(language: str, lines: list[str]) -> list[Tokens]:
+def _lexed(language: str, lines: list[str], is_late: Callable[[], bool] | None) -> list[Tokens]:
     prose = _prose_lines(lines) if language == PYTHON else 0
-    head = [[("tok-s", line)] for line in lines[:prose]]
     coloured: list[Tokens] = [[]]
     # pygments takes a CR for a line end, so it must not see one
     source = "\n".join(lines[prose:]).replace("\r", "\x00")
-    for token, text in _lexer(language).get_tokens(source):
+    for count, (token, text) in enumerate(_lexer(language).get_tokens(source)):
+        if is_late and count % TOKENS_PER_LOOK == 0 and is_late():
+            return []
         name = _class(token)
         for n, piece in enumerate(text.replace("\x00", "\r").split("\n")):
             if n:
                 coloured.append([])
             if piece:
                 coloured[-1].append((name, piece))
-    return head + coloured[: len(lines) - prose]
+    return [[("tok-s", line)] for line in lines[:prose]] + coloured[: len(lines) - prose]
 
 
 def _is_whole(done: list[Tokens], lines: list[str]) -> bool:

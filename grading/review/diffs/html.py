@@ -4,7 +4,7 @@ Classes only: no style attribute, no script. Every byte of a patch goes through 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -35,7 +35,8 @@ class RowOptions:
     """How a file is drawn.
 
     `letter` and `index` (of the file in `Patch.files`) make the row ids; `evidence` begins the id of an evidence item.
-    `first_row` and `max_rows` cut a window out of a long file; `fold` hides hunks that half of the candidates share.
+    `first_row` and `max_rows` cut a window out of a long file; `fold` hides hunks that half of the candidates share;
+    `is_late` (the edge owns the clock) stops colouring, without it only hunks of up to 4,000 characters are coloured.
     """
 
     letter: str
@@ -45,6 +46,7 @@ class RowOptions:
     fold: bool = False
     word_marks: bool = True
     highlight: bool = True
+    is_late: Callable[[], bool] | None = None
     first_row: int = 0
     max_rows: int = 4_000
 
@@ -137,7 +139,14 @@ class _Drawing:
 
     def hunk(self, hunk: Hunk) -> str:
         options = self.options
-        text = read_hunk(self.path, hunk, self.codecs, highlight=options.highlight, word_marks=options.word_marks)
+        text = read_hunk(
+            self.path,
+            hunk,
+            self.codecs,
+            highlight=options.highlight,
+            word_marks=options.word_marks,
+            is_late=options.is_late,
+        )
         indents = [_columns(line) for line in text.texts if line.strip()]
         shared = min(indents, default=0)
         rows = "".join(self.row(line, text, n, shared) for n, line in enumerate(hunk.lines))

@@ -1,6 +1,6 @@
 """A hunk as text ready to draw: decoded, clipped, coloured, changed words found. Core."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from grading.review.diffs.highlight import Tokens, highlight, plain
@@ -23,7 +23,13 @@ class HunkText:
 
 
 def read_hunk(
-    path: str, hunk: Hunk, codecs: Mapping[Side, Utf16 | None], *, highlight: bool = True, word_marks: bool = True
+    path: str,
+    hunk: Hunk,
+    codecs: Mapping[Side, Utf16 | None],
+    *,
+    highlight: bool = True,
+    word_marks: bool = True,
+    is_late: Callable[[], bool] | None = None,
 ) -> HunkText:
     """Make a hunk ready to draw.
 
@@ -33,6 +39,7 @@ def read_hunk(
         codecs: from `texts_of` of the whole file.
         highlight: whether to colour.
         word_marks: whether to look for changed words.
+        is_late: says when colouring has taken too long.
     Returns:
         HunkText; lists as long as the hunk.
     """
@@ -46,7 +53,7 @@ def read_hunk(
         if hunk.lines[old].eol != hunk.lines[new].eol:
             ends_differ |= {old, new}
     tails = [_tail(line, len(full[n]), n in ends_differ) for n, line in enumerate(hunk.lines)]
-    return HunkText(texts, _tokens(path, hunk.lines, texts) if highlight else plain(texts), tails, ranges)
+    return HunkText(texts, _tokens(path, hunk.lines, texts, is_late) if highlight else plain(texts), tails, ranges)
 
 
 def _tail(line: Line, length: int, is_word: bool) -> str:
@@ -60,7 +67,7 @@ def _tail(line: Line, length: int, is_word: bool) -> str:
     return tail + (NO_NEWLINE if line.eol == "" else "")
 
 
-def _tokens(path: str, lines: tuple[Line, ...], texts: list[str]) -> list[Tokens]:
+def _tokens(path: str, lines: tuple[Line, ...], texts: list[str], is_late: Callable[[], bool] | None) -> list[Tokens]:
     """Each side is coloured as a whole, so that a string over lines keeps its colour; context is the new one's."""
     tokens: list[Tokens] = [[] for _ in lines]
     sides = [("add", "context")]
@@ -68,7 +75,7 @@ def _tokens(path: str, lines: tuple[Line, ...], texts: list[str]) -> list[Tokens
         sides.insert(0, ("del", "context"))
     for kinds in sides:
         at = [n for n, line in enumerate(lines) if line.kind in kinds]
-        for n, coloured in zip(at, highlight(path, [texts[n] for n in at]), strict=True):
+        for n, coloured in zip(at, highlight(path, [texts[n] for n in at], is_late), strict=True):
             tokens[n] = coloured
     return tokens
 

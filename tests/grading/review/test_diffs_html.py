@@ -165,3 +165,15 @@ def test_a_merge_shows_the_signs_of_both_parents():
 def test_a_giant_line_does_not_cost_its_neighbours_their_colours():
     html = file_rows_html(file_of(b"@@ -0,0 +1,2 @@\n+return 1\n+" + b"x" * 1_500 + b"\n"), cited={}, options=OPTIONS)
     assert '<span class="tok-k">return</span>' in html and "x" * 1_500 in html
+
+
+def test_colouring_stops_when_time_is_up_and_the_text_stays():
+    body = b"@@ -0,0 +1,200 @@\n" + b"+    return 1234567890\n" * 200
+    looks = iter([False, False, True])
+    late = file_rows_html(
+        file_of(body), cited={}, options=dataclasses.replace(OPTIONS, is_late=lambda: next(looks, True))
+    )
+    in_time = file_rows_html(file_of(body), cited={}, options=dataclasses.replace(OPTIONS, is_late=lambda: False))
+    assert late.count("tok-k") == 0 and late.count("return") == 200
+    assert in_time.count("tok-k") == 200
+    assert "tok-k" not in file_rows_html(file_of(body), cited={}, options=OPTIONS)  # 4,600 characters, no clock
