@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from grading.grader.static_lines import Budget, sorted_lines
+from grading.grader.static_lines import Budget, Sort, sorted_lines
 from grading.integrity.h1_tests import edited_tests
 from grading.integrity.paths import is_doc, is_leftover, is_scratch, is_test
 from grading.review.anchors import Citation
@@ -121,20 +121,23 @@ def _measure_file(file: FilePatch, found: Measures, citable: set[Spot], budget: 
         found.any_spot = found.any_spot or spot
         if spot is not None:
             found.first.setdefault(path, spot)
-        if sort == "code":
-            found.code[path] += 1
-            if line.kind == "add" and debug and line.content.strip() not in gone and _is_debug(line, debug):
-                found.debug_lines += 1
-                found.see("debug", spot)
-        elif sort == "spacing":
-            found.spacing += line.kind == "add"
-            found.see("padding", spot)
-        else:
-            found.padding += 1
-            found.see("padding", spot)
-        if line.kind == "add" and line.content[-1:] in (b" ", b"\t") and sort != "spacing":
-            found.ragged_lines += 1
-            found.see("ragged", spot)
+        is_debug = line.kind == "add" and debug and line.content.strip() not in gone and _is_debug(line, debug)
+        _measure_line(line, sort, spot, found, path=path, is_debug=bool(is_debug))
+
+
+def _measure_line(line: Line, sort: Sort, spot: Spot | None, found: Measures, *, path: str, is_debug: bool) -> None:
+    if sort == "code":
+        found.code[path] += 1
+        if is_debug:
+            found.debug_lines += 1
+            found.see("debug", spot)
+    else:
+        found.padding += sort != "spacing"
+        found.spacing += sort == "spacing" and line.kind == "add"
+        found.see("padding", spot)
+    if line.kind == "add" and line.content[-1:] in (b" ", b"\t") and sort != "spacing":
+        found.ragged_lines += 1
+        found.see("ragged", spot)
 
 
 def _is_debug(line: Line, debug: re.Pattern[str]) -> bool:

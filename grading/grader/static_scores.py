@@ -33,25 +33,21 @@ class Judged:
 
 
 def judge(own: Measures, norm: Norm) -> Judged:
-    """Score one patch.
-
-    A patch without effect (no readable diff, or only comments, blanks and spacing) has 1 on every criterion: T3, below
-    every patch that does something. One that changes only tests or documents has 2 on approach and precision. One
-    whose changes have no lines to count (binary, renamed, mode) has 4 on every criterion. Else:
+    """Score one patch. Without effect (no readable diff, or only comments, blanks and spacing) it has 1 on every
+    criterion: T3, below every patch that does something. One that changes only tests or documents has 2 on approach
+    and precision; one whose changes have no lines (binary, renamed, mode) has 4 on every criterion. Else:
 
     - approach: 4, not judged.
-    Files the others do not share count only for a patch that has code in shared files too; one that works elsewhere
-    altogether has found another way.
-
-    - precision: waste = (lines of files the others do not share + spacing + comments and blanks beyond one per line of
-      code + debug lines) / lines of code in the other files; 5 up to 0, 4 up to 0.5, 3 up to 1.5, else 2.
+    - precision: waste = (lines of foreign files + spacing + comments and blanks beyond one per line of code + debug
+      lines) / lines of code in the other files; 5 up to 0, 4 up to 0.5, 3 up to 1.5, else 2.
     - minimality: ratio = (changed lines + 5) / (those of the smallest passing patch + 5); 5 up to 1.5, 4 up to 2.5,
       3 up to 5, 2 up to 10, else 1. Lines of tests and documents do not count; at most 4 if something has no lines.
     - side_effects: 5, minus 3 if existing tests are removed or skipped, else minus 1 if they are edited; minus 1, 2, 3
-      for 1, 2 to 3, more product files that the others do not share; minus 1 for files left behind; at least 1.
+      for 1, 2 to 3, more foreign files; minus 1 for files left behind; at least 1.
     - consistency: 5, minus 2 for 1 or 2 debug lines, minus 3 for more; minus 2 for files left behind; minus 1 for
       white space at the end of added lines; at least 1.
 
+    A file is foreign if the passing patches do not share it, for a patch with code in a file they do share.
     A score below 4 for which no changed line can be cited becomes 4, and a note says so.
 
     Args:

@@ -44,6 +44,13 @@ def command_text(event: Mapping[str, Any]) -> str:
     return "\n".join(_texts(event.get("args")) or _texts(event.get("text")))
 
 
+def tool_names(event: Mapping[str, Any]) -> list[str]:
+    """Returns: the names of the tools that an acting event uses."""
+    calls = event.get("tool_calls")
+    called = [call.get("function_name") for call in _results(calls) if isinstance(call, Mapping)]
+    return _texts(event.get("tool")) + _texts(called)
+
+
 def _results(observation: Any) -> list[Any]:
     results = observation.get("results") if isinstance(observation, Mapping) else observation
     return results if isinstance(results, list) else [results]
