@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 
 from grading.ingest import api, bodies_api, docs, listing, trajectories_api
+from training_bridge import api as twins
 
 RUN = "runs/<slug:run>"
 TRAJECTORY = f"{RUN}/trajectories/<path:external_id>"
@@ -25,5 +26,9 @@ urlpatterns = [
     path(f"{TRAJECTORY}/log", bodies_api.Raw.as_view(), {"body": "log"}, name="api-log"),
     path(f"{RUN}/verdicts", listing.Verdicts.as_view(), name="api-verdicts"),
     path(f"{RUN}/decisions", listing.Decisions.as_view(), name="api-decisions"),
+    path(f"{RUN}/advantages", twins.AdvantagesTwin.as_view(), name="api-advantages"),
+    path(f"{RUN}/acks", twins.AcksTwin.as_view(), name="api-acks"),
+    path(f"{RUN}/receipts", twins.ReceiptsTwin.as_view(), name="api-receipts"),
+    path(f"{RUN}/metrics", twins.MetricsTwin.as_view(), name="api-metrics"),
     re_path(r"", docs.NoSuchAddress.as_view(), name="api-nothing"),
 ]

@@ -41,12 +41,16 @@ class Child:
 
     def start(self) -> None:
         # Its own session: a terminal's Ctrl-C reaches us alone, and we stop the children in order.
-        self.process = subprocess.Popen(  # noqa: S603
-            self.command, env=os.environ | self.env, start_new_session=True, preexec_fn=_die_with_parent
+        # preexec_fn forks from a process with threads; the hook only makes one system call.
+        self.process = subprocess.Popen(
+            self.command,
+            env=os.environ | self.env,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509
         )
 
     async def supervise(self) -> int:
-        """Return 0 once a child that may end has ended well. Popen stays in the loop's own thread: PDEATHSIG is a thread's."""
+        """Return 0 once a child that may end has ended well. Started by the loop's own thread: PDEATHSIG is a thread's."""
         while True:
             status = self.process.poll()
             if status is None:

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from grading.errors import WrongShape
 from grading.ingest.api import REFUSALS, whole_parameter
-from grading.ingest.auth import MachineView
+from grading.ingest.machine_view import MachineView
 from grading.ingest.reading import read_json
 from training_bridge import delivery, intake
 from training_bridge.protocol import messages

@@ -56,9 +56,11 @@ class Name(serializers.CharField):
 
 
 class Version(Name):
-    """A policy version: text, or a whole number that becomes text."""
+    """A policy version: text, or a whole number that becomes text; null where the job counts none."""
 
     def run_validation(self, data=serializers.empty):
+        if data is None and self.allow_blank:
+            return ""
         is_number = isinstance(data, int) and not isinstance(data, bool)
         return super().run_validation(str(data) if is_number and abs(data) < 2**63 else data)
 

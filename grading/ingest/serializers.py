@@ -64,7 +64,7 @@ class TrajectoryWire(Wire):
     patch_base64 = Base64(required=False, allow_null=True)
     tests = TestWire(many=True, required=False, allow_null=True, max_length=TESTS_AT_MOST)
     counts = Numbers(required=False, allow_null=True)
-    policy_version = Version(max_length=100, required=False, allow_null=True, allow_blank=True)
+    policy_version = Version(max_length=100, required=False, allow_blank=True)
     events = serializers.ListField(child=serializers.JSONField(), required=False, allow_null=True)
     log = Text(required=False, allow_null=True)
     log_base64 = Base64(required=False, allow_null=True)
