@@ -5,14 +5,15 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gagar_web.settings")
-http = get_asgi_application()
+django = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402  (rows exist only once Django is set up)
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from gagar_web.body_guard import BodyGuard  # noqa: E402
 from training_bridge import routing  # noqa: E402
 
 browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(routing.browser_routes)))
 websockets = URLRouter([*routing.job_routes, routing.everything_else(browsers)])
-application = ProtocolTypeRouter({"http": http, "websocket": websockets})
+application = ProtocolTypeRouter({"http": BodyGuard(django), "websocket": websockets})

@@ -103,4 +103,6 @@ def _dumps(event: dict) -> str:
 
 
 def _too_deep(where: str) -> BadInput:
-    return BadInput(f"{where} is nested too deep", got=f"over {MAX_DEPTH} levels", expected=f"<= {MAX_DEPTH}")
+    return BadInput(
+        f"{where} is nested too deep", got=f"over {MAX_DEPTH} levels", expected=f"<= {MAX_DEPTH}", where=where
+    )

@@ -74,13 +74,15 @@ def _of_rest_framework(exc: exceptions.APIException) -> Response:
     return Response(said, status=exc.status_code, headers=headers)
 
 
-def json_page(status: int, what: str):
-    """A `handlerNNN` for the site's urls: JSON for machines, Django's own page for people."""
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The site's handler400: a Host that is not ours, for one, never reaches a view."""
+    if not request.path.startswith(API):
+        return defaults.bad_request(request, exception)
+    return JsonResponse(refusal("the request is malformed", got=type(exception).__name__), status=400)
 
-    def handler(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-        if request.path.startswith(API):
-            return JsonResponse(refusal(what, got=request.path), status=status)
-        plain = {400: defaults.bad_request, 403: defaults.permission_denied, 404: defaults.page_not_found}
-        return plain[status](request, exception) if status in plain else defaults.server_error(request)
 
-    return handler
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The site's handler500."""
+    if not request.path.startswith(API):
+        return defaults.server_error(request)
+    return JsonResponse(refusal("the server failed; its log says why"), status=500)

@@ -62,8 +62,3 @@ def bodies_folder(tmp_path, settings):
 
 def rollout(external_id="a", outcome="passed", **fields):
     return {"group": "g", "external_id": external_id, "outcome": outcome} | fields
-
-
-@pytest.fixture(autouse=True)
-def _interim_urls(settings):
-    settings.ROOT_URLCONF = "tests.grading.ingest.urls"
