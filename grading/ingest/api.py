@@ -65,7 +65,7 @@ class Tasks(MachineView):
             raise NotFound("no such task", got=key, where="task")
         return Response(answers.TaskOut(task).data)
 
-    @extend_schema(request=serializers.TaskWire, responses={(200, "application/json"): answers.TaskOut} | REFUSALS)
+    @extend_schema(request=serializers.TaskWire, responses={200: answers.TaskOut, 201: answers.TaskOut} | REFUSALS)
     def put(self, request, key):
         """Register a task; the same again changes nothing."""
         said = checked(serializers.TaskWire, read_json(request))
@@ -82,7 +82,8 @@ class Repositories(MachineView):
     access = "token:ingest"
 
     @extend_schema(
-        request={"application/octet-stream": OpenApiTypes.BINARY}, responses={200: answers.RepositoryOut} | REFUSALS
+        request={"application/octet-stream": OpenApiTypes.BINARY},
+        responses={200: answers.RepositoryOut, 201: answers.RepositoryOut} | REFUSALS,
     )
     def put(self, request, sha256):
         """Send a repository: a git bundle or an archive, raw. Its sha256 is its key."""
@@ -102,7 +103,7 @@ class Groups(MachineView):
         life = whole_parameter(request, "life", least=1)
         return Response(answers.GroupOut(group_of(self, self.run_of(run), key, life)).data)
 
-    @extend_schema(request=serializers.GroupWire, responses={200: answers.GroupOut} | REFUSALS)
+    @extend_schema(request=serializers.GroupWire, responses={200: answers.GroupOut, 201: answers.GroupOut} | REFUSALS)
     def put(self, request, run, key):
         """Declare a group before its rollouts; the same again changes nothing."""
         said = checked(serializers.GroupWire, read_json(request))

@@ -4,6 +4,8 @@ import base64
 import binascii
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from grading.errors import WrongShape
@@ -92,10 +94,11 @@ class Truth(serializers.BooleanField):
 
 class OneOf(serializers.ChoiceField):
     def __init__(self, choices, **kwargs):
-        words = f"one of {', '.join(choices)}"
+        words = f"one of {', '.join(value for value, _ in choices)}"
         super().__init__(choices=choices, error_messages={"invalid_choice": words, "null": words}, **kwargs)
 
 
+@extend_schema_field({"oneOf": [{"type": "number"}, {"type": "string", "enum": list(UNFINITE)}]})
 class Reward(serializers.Field):
     """A finite number, or one of three strings; as text that reads back to the same float."""
 
@@ -114,6 +117,7 @@ class Reward(serializers.Field):
         return value if value in UNFINITE else float(value)
 
 
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
 class Numbers(serializers.Field):
     """Named finite numbers; null is left out."""
 
@@ -132,6 +136,7 @@ class Numbers(serializers.Field):
         return value
 
 
+@extend_schema_field(OpenApiTypes.BYTE)
 class Base64(serializers.Field):
     default_error_messages = {"invalid": "base64"}
 
@@ -142,6 +147,7 @@ class Base64(serializers.Field):
             self.fail("invalid")
 
 
+@extend_schema_field(OpenApiTypes.STR)
 class WireText(serializers.Field):
     """Text that is kept as bytes, in UTF-8. What UTF-8 cannot say is refused: base64 can."""
 

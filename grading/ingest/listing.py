@@ -20,7 +20,7 @@ PAGING = [
     OpenApiParameter("after", int, description="`next` of the page before."),
     OpenApiParameter("limit", int, description=f"Rows a page, 1 to {ROWS_AT_ONCE}; 100 where left out."),
 ]
-FILTERS = [
+FILTERED = PAGING + [
     OpenApiParameter("group", str, description="Only rows of the group with this key."),
     OpenApiParameter("life", int, description="Only rows of this life."),
 ]
@@ -46,7 +46,7 @@ def list_answer(request, rows, answer: type[serializers.Serializer], *, life: st
 
 
 class TaskList(MachineView):
-    @extend_schema(parameters=PAGING, responses={200: page_of(answers.TaskOut)} | REFUSALS)
+    @extend_schema(operation_id="list_tasks", parameters=PAGING, responses={200: page_of(answers.TaskOut)} | REFUSALS)
     def get(self, request):
         """The team's task register."""
         tasks = Task.objects.visible_to(request.user).select_related("repository")
@@ -54,7 +54,9 @@ class TaskList(MachineView):
 
 
 class GroupList(MachineView):
-    @extend_schema(parameters=PAGING + FILTERS, responses={200: page_of(answers.GroupRow)} | REFUSALS)
+    @extend_schema(
+        operation_id="list_groups", parameters=FILTERED, responses={200: page_of(answers.GroupRow)} | REFUSALS
+    )
     def get(self, request, run):
         """The run's groups, without their rollouts."""
         groups = RolloutGroup.objects.visible_to(request.user).filter(run=self.run_of(run))
@@ -63,7 +65,11 @@ class GroupList(MachineView):
 
 
 class Verdicts(MachineView):
-    @extend_schema(parameters=PAGING + FILTERS, responses={200: page_of(answers.VerdictOut)} | REFUSALS)
+    @extend_schema(
+        operation_id="list_verdicts",
+        parameters=FILTERED,
+        responses={200: page_of(answers.VerdictOut)} | REFUSALS,
+    )
     def get(self, request, run):
         """The run's verdicts, corrections too."""
         rows = Verdict.objects.visible_to(request.user).filter(group__run=self.run_of(run))
@@ -72,7 +78,11 @@ class Verdicts(MachineView):
 
 
 class Decisions(MachineView):
-    @extend_schema(parameters=PAGING + FILTERS, responses={200: page_of(answers.DecisionOut)} | REFUSALS)
+    @extend_schema(
+        operation_id="list_decisions",
+        parameters=FILTERED,
+        responses={200: page_of(answers.DecisionOut)} | REFUSALS,
+    )
     def get(self, request, run):
         """The run's decisions; a group's newest version counts."""
         rows = Decision.objects.visible_to(request.user).filter(group__run=self.run_of(run))

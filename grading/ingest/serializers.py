@@ -57,7 +57,7 @@ class TrajectoryWire(Wire):
 
     group = Name()
     external_id = Name()
-    outcome = OneOf(Outcome.values, required=False, help_text="required in the first post of a rollout")
+    outcome = OneOf(Outcome.choices, required=False, help_text="required in the first post of a rollout")
     reward = Reward(required=False, allow_null=True)
     truncated = Truth(required=False, allow_null=True)
     patch = WireText(required=False, allow_null=True)
@@ -145,6 +145,6 @@ class SealWire(Wire):
 class AmendWire(Wire):
     life = Whole(min_value=1, required=False, allow_null=True)
     external_id = Name()
-    outcome = OneOf(Outcome.values)
+    outcome = OneOf(Outcome.choices)
     reward = Reward(required=False, allow_null=True)
     reason = Text(max_length=2000, allow_blank=False)

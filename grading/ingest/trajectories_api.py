@@ -7,9 +7,9 @@ from rest_framework.response import Response
 
 from grading.errors import Conflict, GradingError, WrongShape, WrongType
 from grading.ingest import answers, assemble, refusals, serializers
-from grading.ingest.api import LIFE, REFUSALS, group_of, said_by, whole_parameter
+from grading.ingest.api import REFUSALS, group_of, said_by, whole_parameter
 from grading.ingest.fields import checked
-from grading.ingest.listing import list_answer
+from grading.ingest.listing import FILTERED, list_answer, page_of
 from grading.ingest.machine_view import MachineView
 from grading.ingest.ndjson import TrajectoryLines
 from grading.ingest.reading import JSON_TYPES, NDJSON_TYPES, content_type, read_json, read_lines
@@ -74,7 +74,11 @@ class Trajectories(MachineView):
 
         return add
 
-    @extend_schema(parameters=[LIFE], responses={200: answers.TrajectoryOut(many=True)} | REFUSALS)
+    @extend_schema(
+        operation_id="list_trajectories",
+        parameters=FILTERED,
+        responses={200: page_of(answers.TrajectoryOut)} | REFUSALS,
+    )
     def get(self, request, run):
         """The run's rollouts."""
         rows = Trajectory.objects.visible_to(request.user).filter(run=self.run_of(run))
