@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from django.db.models import Max
+
 from grading.models import MachineToken, RubricVersion, Run, Team
 from grading.states import Method, Policy
+from training_bridge.models import MetricPoint
 
 HOLD_SHARE, HOLD_S = 1 / 8, 90
 LEAST_STEP_S = 5  # a pace of the demo only: people should be able to follow
@@ -18,12 +21,14 @@ def finished_mark(folder: Path, run: Run) -> Path:
     return folder / f"{run.public_id}.finished"
 
 
-def open_run(folder: Path, *, fresh: bool) -> tuple[Run, bool]:
-    """The interrupted demo run, or a new one. The second value says whether it goes on."""
+def open_run(folder: Path, *, fresh: bool, steps: int | None) -> tuple[Run, bool]:
+    """The demo run that was interrupted, or a new one. The second value says whether it goes on."""
     folder.mkdir(parents=True, exist_ok=True)
     last = Run.objects.filter(public_id__startswith="demo-").order_by("-pk").first()
     if last and not fresh and not finished_mark(folder, last).exists():
-        return last, checkpoint_of(folder, last).exists()
+        done = MetricPoint.objects.filter(run=last).aggregate(step=Max("step"))["step"] or 0
+        if steps is None or done < steps:
+            return last, checkpoint_of(folder, last).exists()
     number = 1 + Run.objects.filter(public_id__startswith="demo-").count()
     run = Run.objects.create(
         team=Team.objects.get(slug="default"),
@@ -52,5 +57,5 @@ def job_arguments(folder: Path, run: Run, url: str, steps: int | None) -> list[s
     arguments = ["--url", url, "--run", run.public_id, "--checkpoint", str(checkpoint_of(folder, run))]
     arguments += ["--min-step-s", str(LEAST_STEP_S), "--hold-steps", str(HOLD_STEPS), "--advantages", run.method]
     if steps is not None:
-        arguments += ["--steps", str(steps), "--finished-mark", str(finished_mark(folder, run))]
+        arguments += ["--steps", str(steps)]
     return arguments

@@ -38,6 +38,7 @@ class Child:
     env: dict[str, str] = field(default_factory=dict)
     ends: bool = False  # exit status 0 means done, not died
     process: subprocess.Popen | None = None
+    has_ended: bool = False  # by itself, and well
 
     def start(self) -> None:
         # Its own session: a terminal's Ctrl-C reaches us alone, and we stop the children in order.
@@ -49,14 +50,15 @@ class Child:
             preexec_fn=_die_with_parent,  # noqa: PLW1509
         )
 
-    async def supervise(self) -> int:
-        """Return 0 once a child that may end has ended well. Started by the loop's own thread: PDEATHSIG is a thread's."""
+    async def supervise(self) -> None:
+        """Return once a child that may end has ended well. The loop's thread starts it: PDEATHSIG is a thread's."""
         while True:
             status = self.process.poll()
             if status is None:
                 await asyncio.sleep(0.1)
             elif status == 0 and self.ends:
-                return 0
+                self.has_ended = True
+                return
             else:
                 log.warning("%s ended with status %s: starting it again", self.name, status)
                 await asyncio.sleep(RESTART_AFTER_S)

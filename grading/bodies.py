@@ -106,32 +106,33 @@ def count(sha256: str) -> int:
 def write_bytes(data: bytes) -> str:
     """Store a log, a patch or a file as it is; returns its key."""
     sha256 = hashlib.sha256(data).hexdigest()
-    return sha256 if _storage().exists(_bytes_name(sha256)) else write_stream([data], expected=sha256)
+    return sha256 if _storage().exists(_bytes_name(sha256)) else write_stream([data], expected=sha256)[0]
 
 
-def write_stream(chunks: Iterable[bytes], *, expected: str | None = None) -> str:
+def write_stream(chunks: Iterable[bytes], *, expected: str | None = None) -> tuple[str, int]:
     """Like `write_bytes` for what comes in pieces; none of them stays in memory.
 
     Args:
         chunks: the bytes in order.
         expected: the key they must have, None for any.
     Returns:
-        The key.
+        The key, and how many plain bytes there were.
     Raises:
         BadInput: the bytes are not those of `expected`; nothing is stored then. Whatever `chunks` raises.
     """
-    digest = hashlib.sha256()
+    digest, size = hashlib.sha256(), 0
     packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
     with _incoming() as body:
         for chunk in chunks:
             digest.update(chunk)
+            size += len(chunk)
             body.write(packer.compress(chunk))
         body.write(packer.flush())
         sha256 = digest.hexdigest()
         if expected not in (None, sha256):
             raise BadInput("the bytes are not those of this key", got=f"sha256 {sha256}", expected=f"sha256 {expected}")
         body.keep(_bytes_name(sha256))
-    return sha256
+    return sha256, size
 
 
 def read_bytes(sha256: str) -> bytes:

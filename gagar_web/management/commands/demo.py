@@ -21,7 +21,7 @@ class Command(BaseCommand):
         url = f"http://{host}:{port}/"
         password = set_up()
         folder = Path(settings.GAGAR_DATA_DIR) / "demo"
-        run, goes_on = demo.open_run(folder, fresh=fresh)
+        run, goes_on = demo.open_run(folder, fresh=fresh, steps=steps)
         self.stdout.write(say(password, url))
         self.stdout.write(f"{'going on with' if goes_on else 'new run'} {run.public_id}: {url}runs/{run.public_id}/")
         self.stdout.write("One group in eight waits for you for 90 s in the queue. Ctrl-C stops everything cleanly.")
@@ -31,3 +31,6 @@ class Command(BaseCommand):
             env={"GAGAR_TOKEN": demo.fresh_token(run)}, ends=True,
         )  # fmt: skip
         embedded.run(host, port, [embedded.worker(2), job])
+        if job.has_ended:
+            demo.finished_mark(folder, run).touch()
+            self.stdout.write(f"{run.public_id} is done: make demo starts a new run, make serve shows this one")
