@@ -68,13 +68,13 @@ def _candidate(trajectory: Trajectory) -> CandidateMaterial:
         id=trajectory.external_id,
         patch=patch,
         parsed=parse_patch(patch),
-        event_text=_event_reader(trajectory.event_body),
+        event_text=event_reader(trajectory.event_body),
         event_count=trajectory.event_count or 0,
         results=frozenset(test["name"] for test in trajectory.tests),
     )
 
 
-def _event_reader(event_body: str):
+def event_reader(event_body: str):
     @lru_cache(maxsize=8)
     def chunk(number: int) -> list[str]:
         start = number * EVENTS_AT_ONCE

@@ -6,6 +6,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import Q
 
 from grading import clock
+from grading.errors import Conflict
 from grading.models.rows import team_rows
 
 
@@ -33,6 +34,13 @@ class ReviewClaim(models.Model):
         except IntegrityError:
             return False
         return True
+
+    @classmethod
+    def refuse_others(cls, group, reviewer) -> None:
+        """Raise Conflict while somebody else's claim lasts."""
+        other = cls.objects.filter(group=group, until__gte=clock.now()).exclude(reviewer=reviewer)
+        if claim := other.select_related("reviewer").first():
+            raise Conflict(f"{claim.reviewer.name} holds group {group.key} until {claim.until:%H:%M} UTC at the latest")
 
     @classmethod
     def release(cls, group, reviewer) -> None:

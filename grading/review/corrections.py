@@ -96,4 +96,6 @@ def corrected_reply(
     argued = {id: [c.citation for c in cs if c.about == "revision"] for id, cs in citations.items()}
     argued = {id: tuple(cs) for id, cs in argued.items() if cs}
     revision = Revision(tuple(argued), reason, tuple(c for cs in argued.values() for c in cs))
-    return replace(reply, candidates=tuple(edited), order=order, revisions=(revision,) if argued else ())
+    # What an earlier revision argued still stands for the candidates it names.
+    revisions = (*reply.revisions, revision) if argued else reply.revisions
+    return replace(reply, candidates=tuple(edited), order=order, revisions=revisions)

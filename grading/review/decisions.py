@@ -8,7 +8,7 @@ from django.db import transaction
 from grading import clock, wake
 from grading.errors import Conflict, WrongState
 from grading.grader import gather
-from grading.models import Decision, RolloutGroup, Signal, Verdict
+from grading.models import Decision, ReviewClaim, RolloutGroup, Signal, Verdict
 from grading.scoring import rows
 from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Method, Policy, Purpose
 
@@ -39,6 +39,8 @@ def decide(group: RolloutGroup, kind: str, *, by: str, verdict=None, reason="", 
         version=version, end_reason=end_reason, **cleared,
     )  # fmt: skip
     decision.save()
+    if fresh.held:
+        ReviewClaim.objects.filter(group=group).delete()  # nobody holds what is decided
     wake.bridge(group.run_id)
     return decision
 

@@ -1,0 +1,172 @@
+"""The review page: ranking, two candidates side by side, evidence, and what this person may do."""
+
+from grading.models import Signal, Trajectory
+from grading.review.correction_form import ABOUT, Posted, PostedCitation, read_citations
+from grading.review.drafts import Draft, is_ranked
+from grading.review.pages import columns, evidence
+from grading.review.pages.ranking import ABOUT_CHOICES, ranking
+from grading.review.pages.sitting import OUTCOME_WORDS, Sitting
+from grading.states import EndReason, Outcome
+from grading.templatetags.figures import fixed
+
+EMPTY_ROWS = 2
+TITLE_CHARS = 160
+END_WORDS = {
+    EndReason.FILTERED_ALL_PASSED: "Every valid rollout passed, so the group does not train.",
+    EndReason.FILTERED_ALL_FAILED: "No valid rollout passed, so the group does not train.",
+    EndReason.EXCLUDED_BROKEN_EVALUATION: "The task's evaluation is broken, so the group does not train.",
+    EndReason.EXCLUDED_NO_VALID_TRAJECTORY: "No rollout is valid, so the group does not train.",
+    EndReason.EXCLUDED_BAD_REWARD: "A reward is no finite number, so the group does not train.",
+    EndReason.ABANDONED: "The life of the job that made it is over.",
+}
+
+
+def title_of(statement: str) -> str:
+    """The first line of a task's statement that says something."""
+    first = next((line.strip(" #*\t\r") for line in statement.splitlines() if line.strip(" #*\t\r")), "")
+    return first if len(first) <= TITLE_CHARS else f"{first[:TITLE_CHARS]}…"
+
+
+def group_page(
+    sitting: Sitting,
+    *,
+    query: dict,
+    draft: Draft | None = None,
+    posted: Posted | None = None,
+    errors: tuple[str, ...] = (),
+    conflict: dict | None = None,
+) -> dict:
+    """The whole context of grading/group.html."""
+    group, table = sitting.group, ranking(sitting, draft, posted)
+    left, right = sides(sitting, table, query)
+    tab = query.get("tab") if query.get("tab") in [key for key, *_ in columns.TABS] else "diff"
+    shown = tuple(t.letter for t in (left, right) if t)
+    signals = list(
+        Signal.objects.filter(trajectory__in=[t.pk for t in (left, right) if t]).order_by("-is_strong", "pk")
+    )
+    return {
+        "group": group,
+        "run": group.run,
+        "title": title_of(group.task.statement),
+        "counts": counts(sitting),
+        "deadline": sitting.deadline,
+        "claim": sitting.claim,
+        "may_claim": sitting.may_claim,
+        **may(sitting),
+        "decision": sitting.decision,
+        "verdict": verdict_words(sitting),
+        "newer_verdict": None,
+        "end_words": END_WORDS.get(group.end_reason, group.end_reason),
+        "errors": [sitting.lettered(error) for error in errors],
+        "conflict": conflict,
+        **table,
+        "letters": letter_choices(sitting, table),
+        "tab": tab,
+        "tabs": columns.tabs(sitting, left, right, signals),
+        **_tab(sitting, tab, left, right, signals, query),
+        "evidence": evidence.parts(sitting, shown),
+        "about_choices": ABOUT_CHOICES,
+        "draft": draft_fields(posted, query),
+    }
+
+
+def may(sitting: Sitting) -> dict:
+    """What the buttons say. The steps decide again when one is pressed."""
+    return {
+        "may_decide": not sitting.why_not_decide,
+        "why_not_decide": sitting.why_not_decide,
+        "may_approve": not sitting.why_not_decide and not sitting.why_not_approve,
+        "why_not_approve": sitting.why_not_approve,
+    }
+
+
+def counts(sitting: Sitting) -> dict:
+    rows, run = sitting.trajectories, sitting.group.run
+    valid = [t for t in rows if t.outcome != Outcome.INFRA_INVALID and not (run.mask_truncated and t.is_truncated)]
+    return {
+        "passed": sum(is_ranked(t, sitting.group) for t in valid),
+        "valid": len(valid),
+        "infra_invalid": sum(t.outcome == Outcome.INFRA_INVALID for t in rows),
+    }
+
+
+def verdict_words(sitting: Sitting) -> dict | None:
+    verdict = sitting.verdict
+    if verdict is None:
+        return None
+    problems = [sitting.lettered(problem_words(problem)) for problem in verdict.problems]
+    return {
+        "pk": verdict.pk,
+        "number": verdict.number,
+        "said_by": verdict.said_by,
+        "is_valid": verdict.is_valid,
+        "problems": problems[:6] + ([f"and {len(problems) - 6} more"] if len(problems) > 6 else []),
+        "notes": [sitting.lettered(note) for note in verdict.notes],
+    }
+
+
+def problem_words(problem: dict) -> str:
+    said = [problem.get("what") or ""]
+    said += [f"got {problem['got']}"] if problem.get("got") else []
+    said += [f"expected {problem['expected']}"] if problem.get("expected") else []
+    return ", ".join(said)
+
+
+def letter_choices(sitting: Sitting, table: dict) -> list[dict]:
+    """All candidates in the order drawn for this person."""
+    ranked = {
+        card.letter: f"T{lane.tier} {fixed(card.w)}" for lane in table["lanes"] if lane.tier for card in lane.cards
+    }
+    choices = []
+    for t in sitting.trajectories:
+        words = ranked.get(t.letter) or (OUTCOME_WORDS[t.outcome] if not t.integrity else f"confirmed {t.integrity}")
+        choices.append({"letter": t.letter, "words": f"{words} · {t.external_id}" if sitting.is_revealed else words})
+    return choices
+
+
+def sides(sitting: Sitting, table: dict, query: dict) -> tuple[Trajectory | None, Trajectory | None]:
+    """Who stands left and right: as asked, else the best and the first one of the next tier."""
+    lanes = [[card.letter for card in lane.cards] for lane in table["lanes"] if lane.cards]
+    ranked = [letter for lane in lanes for letter in lane]
+    contrast = lanes[1][0] if len(lanes) > 1 else (ranked[1] if len(ranked) > 1 else "")
+    rest = [card["letter"] for card in (*table["unranked"], *table["context_cards"])]
+    order = list(dict.fromkeys([letter for letter in (*ranked[:1], contrast, *ranked, *rest) if letter]))
+    by_letter = sitting.by_letter
+    left = by_letter.get(query.get("left", ""))
+    right = by_letter.get(query.get("right", ""))
+    if left is None:
+        left = next((by_letter[one] for one in order if not right or one != right.letter), None)
+    if right is None:
+        right = next((by_letter[one] for one in order if not left or one != left.letter), None)
+    return left, right
+
+
+def _tab(sitting: Sitting, tab: str, left, right, signals: list[Signal], query: dict) -> dict:
+    shown = tuple(t.letter for t in (left, right) if t)
+    if tab == "diff":
+        return {"left": columns.diff_column(sitting, left, shown), "right": columns.diff_column(sitting, right, shown)}
+    if tab == "checks":
+        sides = [columns.checks_column(sitting, t, signals, shown) for t in (left, right)]
+        return {"left": sides[0], "right": sides[1]}
+    context = {"left": columns.head(sitting, left), "right": columns.head(sitting, right)}
+    if tab == "tests":
+        context["tests"] = columns.results(left, right, show_all=query.get("all") == "1")
+    return context
+
+
+def draft_fields(posted: Posted | None, query: dict) -> dict:
+    """Reason and citations as typed, or prefilled by a link, and two empty rows more."""
+    if posted:
+        rows = [_row(n, cited) for n, cited in enumerate(posted.citations, 1)]
+    else:
+        names = ("letter", "about", "kind", "place", "quote")
+        asked = {f"cite-1-{name}": [query.get(f"cite_{name}", "")] for name in names}
+        rows = [_row(1, cited) | {"error": ""} for cited in read_citations(asked)]
+    empty = {"letter": "", "about": ABOUT[0], "kind": "new", "place": "", "quote": "", "error": ""}
+    rows += [{"n": len(rows) + 1 + k, **empty} for k in range(EMPTY_ROWS)]
+    return {"reason": posted.reason if posted else "", "citations": rows}
+
+
+def _row(n: int, cited: PostedCitation) -> dict:
+    said = {name: getattr(cited, name) for name in ("letter", "about", "kind", "place", "quote", "error")}
+    return {"n": n, **said}

@@ -1,0 +1,131 @@
+"""The left column of the review page: tiers with their cards, whom nobody ranks, and the failed ones as context."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from grading.grader.shape import CandidateReply
+from grading.models import Trajectory
+from grading.review.correction_form import Posted
+from grading.review.drafts import Draft, as_candidate, is_ranked, is_scored
+from grading.review.pages.sitting import Sitting
+from grading.scoring.criteria import CRITERIA, FLAGS
+from grading.scoring.grades import Grades, grade
+from grading.scoring.tiers import TIERS
+from grading.templatetags.figures import factor as factor_words
+from grading.templatetags.figures import words as plain
+
+UNSCORED = 0  # the lane of those whom the verdict gives no scores
+LETTERS = {"approach": "A", "precision": "P", "minimality": "M", "side_effects": "S", "consistency": "C"}
+CRITERION_CHOICES = [{"key": c, "label": plain(c), "initial": LETTERS[c]} for c in CRITERIA]
+ABOUT_CHOICES = [*({"key": k, "label": plain(k)} for k in (*CRITERIA, *FLAGS)), {"key": "revision", "label": "order"}]
+
+
+@dataclass
+class Card:
+    """One ranked candidate; `value` and `place` are the draft's, `was` and `was_place` those of the verdict."""
+
+    letter: str
+    scores: list[dict]
+    w: float | None
+    factor: float | None
+    flags: list[dict]
+    flag_choices: list[dict]
+    place: int | str
+    was_place: int | str
+    is_tied: bool = False
+    tie_first: bool = False
+    tie_last: bool = False
+
+
+@dataclass
+class Lane:
+    tier: int
+    note: str = ""
+    cards: list[Card] = field(default_factory=list)
+
+
+def ranking(sitting: Sitting, draft: Draft | None = None, posted: Posted | None = None) -> dict:
+    """Context of the ranking. With a draft the cards stand where its scores put them."""
+    ranked = [t for t in sitting.trajectories if is_ranked(t, sitting.group)]
+    lanes = _lanes(sitting, ranked, draft, posted) if sitting.standing else []
+    carded = {card.letter for lane in lanes for card in lane.cards}
+    passes = [t for t in ranked if t.letter not in carded]
+    others = [t for t in sitting.trajectories if not is_ranked(t, sitting.group)]
+    return {
+        "criteria": CRITERION_CHOICES,
+        "lanes": lanes,
+        "unranked": [{"letter": t.letter, "words": "passed, not ranked"} for t in passes],
+        "context_cards": [{"letter": t.letter, "words": sitting.words_of(t)} for t in others],
+    }
+
+
+def _lanes(sitting: Sitting, ranked: list[Trajectory], draft: Draft | None, posted: Posted | None) -> list[Lane]:
+    standing = sitting.standing
+    entries = draft.entries if draft else standing.entries
+    grades = _grades(sitting, entries, draft)
+    in_order = [t.external_id for t in ranked]
+    lanes = [Lane(tier) for tier in TIERS]
+    for lane in lanes:
+        for place, tied in enumerate(grades.ranking[lane.tier], 1):
+            members = sorted(tied, key=in_order.index)
+            for n, id in enumerate(members):
+                card = _card(entries[id], sitting, grades, place, posted)
+                card.is_tied, card.tie_first, card.tie_last = len(tied) > 1, n == 0, n == len(members) - 1
+                lane.cards.append(card)
+        lane.note = _note(lane)
+    unscored = Lane(UNSCORED, "give every score to rank it")
+    unscored.cards = [_card(entries[id], sitting, grades, "", posted) for id in in_order if id not in grades.tier]
+    return [*lanes, unscored] if unscored.cards else lanes
+
+
+def _grades(sitting: Sitting, entries: Mapping[str, CandidateReply], draft: Draft | None) -> Grades:
+    """What the draft or the valid verdict says; else what follows from the scores that are whole."""
+    if draft and draft.grades:
+        return draft.grades
+    candidates = [as_candidate(entry) for entry in entries.values() if is_scored(entry)]
+    ids = {c.id for c in candidates}
+    order = sitting.verdict.ranking if not draft and sitting.verdict.is_valid else None
+    if order and {id for groups in order.values() for tied in groups for id in tied} != ids:
+        order = None
+    return grade(candidates, sitting.standing.rubric, order)
+
+
+def _card(entry: CandidateReply, sitting: Sitting, grades: Grades, place, posted: Posted | None) -> Card:
+    id, letter = entry.id, sitting.letter_of[entry.id]
+    was = sitting.standing.entries[id]
+    typed = posted.scores.get(letter, {}) if posted else {}
+    raised = [flag for flag in FLAGS if entry.flags.get(flag)]
+    weighted = grades.weighted_score.get(id)
+    return Card(
+        letter=letter,
+        scores=[
+            {
+                "key": c,
+                "label": plain(c),
+                "value": typed.get(c, entry.scores.get(c, "")),
+                "was": was.scores.get(c, ""),
+                "reason": sitting.lettered(entry.reasons.get(c, "")),
+            }
+            for c in CRITERIA
+        ],
+        w=None if weighted is None else float(weighted),
+        factor=None if weighted is None else float(grades.factor[id]),
+        flags=[{"label": plain(flag)} for flag in raised],
+        flag_choices=[
+            {"key": flag, "label": plain(flag), "is_set": flag in raised, "was": bool(was.flags.get(flag))}
+            for flag in FLAGS
+        ],
+        place=place,
+        was_place=sitting.standing.seats.get(id, (0, ""))[1],
+    )
+
+
+def _note(lane: Lane) -> str:
+    factors = list(dict.fromkeys(card.factor for card in lane.cards))
+    if not factors:
+        return ""
+    if lane.tier == 1:
+        return "full" if len(factors) == 1 else f"first full, next {factor_words(factors[1])}"
+    if lane.tier == 2 and len(factors) > 1:
+        return f"{factor_words(factors[0])} down to {factor_words(factors[-1])}"
+    return f"all {factor_words(factors[0])}" if len(lane.cards) > 1 else factor_words(factors[0])

@@ -1,0 +1,147 @@
+"""Groups that wait for a person: who sees which first, who holds which.
+
+Order: influence x uncertainty, then the nearest deadline. Influence is how much credit the verdict moves between the
+passes, in reward units: (1 - pass rate) x sum |f_i / mean(f) - 1|, what sum-preserving weights do to binary rewards;
+without a valid verdict all the passes' credit is open: (1 - pass rate) x passes. Uncertainty, 0.1 to 1, is the share of
+ranked candidates close to another one (within 0.25 of W, not tied); without a valid verdict or with a strong signal 1.
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Count, Q
+
+from grading import clock, wake
+from grading.errors import Conflict, WrongState
+from grading.models import ReviewClaim, Role, RolloutGroup, Verdict, VerdictCandidate
+from grading.review import decisions
+from grading.states import AWAITING_REVIEW, Outcome, Purpose
+
+CLOSE = Decimal("0.25")
+LEAST_UNCERTAINTY = 0.1
+COUNTED = Q(trajectories__is_late=False) & ~Q(trajectories__outcome=Outcome.INFRA_INVALID)
+COUNTED &= Q(run__mask_truncated=False) | Q(trajectories__is_truncated=False)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One group of the queue with what its place follows from."""
+
+    group: RolloutGroup
+    influence: float
+    uncertainty: float
+    is_strong: bool
+    is_valid: bool
+    claim: ReviewClaim | None = field(default=None)
+
+    @property
+    def priority(self) -> float:
+        return self.influence * self.uncertainty
+
+
+def with_counts(groups):
+    """Annotate how many rollouts count and how many of them pass."""
+    return groups.annotate(
+        valid=Count("trajectories", filter=COUNTED),
+        passed=Count("trajectories", filter=COUNTED & Q(trajectories__outcome="passed", trajectories__integrity="")),
+    )
+
+
+def waiting(groups) -> list[Waiting]:
+    """The held groups among `groups`, first what changes most. A constant number of queries."""
+    rows = with_counts(groups.awaiting_review().select_related("run", "task")).order_by("pk")
+    held = list(rows)
+    pks = [group.pk for group in held]
+    verdicts = _newest_verdicts(pks)
+    placed = _placements([pk for pk, is_valid in verdicts.values() if is_valid])
+    now = clock.now()
+    claims = ReviewClaim.objects.filter(group__in=pks, until__gte=now).select_related("reviewer")
+    by_group = {claim.group_id: claim for claim in claims}
+    found = [_waiting(group, verdicts.get(group.pk), placed, by_group.get(group.pk)) for group in held]
+    return sorted(found, key=lambda w: (-w.priority, w.group.deadline is None, w.group.deadline, w.group.pk))
+
+
+def _newest_verdicts(pks: list[int]) -> dict[int, tuple[int, bool]]:
+    """Group -> (verdict, is it valid)."""
+    rows = Verdict.objects.filter(group__in=pks, purpose=Purpose.TRAINING).order_by("pk")
+    return {group: (pk, is_valid) for group, pk, is_valid in rows.values_list("group_id", "pk", "is_valid")}
+
+
+def _placements(verdicts: list[int]) -> dict[int, list[tuple]]:
+    placed: dict[int, list[tuple]] = {pk: [] for pk in verdicts}
+    rows = VerdictCandidate.objects.filter(verdict__in=verdicts)
+    for verdict, *row in rows.values_list("verdict_id", "tier", "rank", "weighted_score", "factor"):
+        placed[verdict].append(tuple(row))
+    return placed
+
+
+def _waiting(group: RolloutGroup, verdict, placed: dict, claim: ReviewClaim | None) -> Waiting:
+    is_strong = group.hold_reason == decisions.SIGNAL_HOLD
+    rows = placed.get(verdict[0], []) if verdict else []
+    is_valid = bool(verdict and verdict[1])
+    failing_share = 1 - group.passed / group.valid if group.valid else 0.0
+    moved = spread([factor for *_, factor in rows]) if is_valid else float(group.passed)
+    open_share = 1.0 if is_strong or not is_valid else max(LEAST_UNCERTAINTY, closeness(rows))
+    return Waiting(group, failing_share * moved, open_share, is_strong, is_valid, claim)
+
+
+def spread(factors: list[float]) -> float:
+    """How far the factors move credit between the passes, in passes: 0 where all are equal."""
+    mean = sum(factors) / len(factors) if factors else 1.0
+    return sum(abs(factor / mean - 1) for factor in factors)
+
+
+def closeness(rows: list[tuple]) -> float:
+    """The share of candidates that stand close to another one they are not tied with: (tier, rank, W, factor) rows."""
+    by_score = sorted(rows, key=lambda row: row[2])
+    close = set()
+    for n, (one, other) in enumerate(zip(by_score, by_score[1:], strict=False)):
+        if other[2] - one[2] <= CLOSE and one[:2] != other[:2]:
+            close |= {n, n + 1}
+    return len(close) / len(rows) if rows else 0.0
+
+
+@transaction.atomic
+def claim(group: RolloutGroup, *, user) -> None:
+    """Hold a group for a while, so that two people do not read the same one. Raises Conflict, WrongState."""
+    if group.state not in AWAITING_REVIEW:
+        raise WrongState(f"group {group.key} is {group.state}: only a group that waits for a person is claimed")
+    if not ReviewClaim.take(group, user):
+        ReviewClaim.refuse_others(group, user)
+        raise Conflict(f"somebody else was faster to claim group {group.key}")
+    wake.pages(group.run_id)
+
+
+@transaction.atomic
+def release(group: RolloutGroup, *, user) -> None:
+    ReviewClaim.release(group, user)
+    wake.pages(group.run_id)
+
+
+def claim_first(user) -> RolloutGroup | None:
+    """Claim the first group that nobody holds; None if there is none."""
+    for row in waiting(RolloutGroup.objects.visible_to(user, Role.REVIEWER)):
+        if row.claim and row.claim.reviewer_id != user.pk:
+            continue
+        try:
+            claim(row.group, user=user)
+        except Conflict:  # taken while we looked: the next one
+            continue
+        return row.group
+    return None
+
+
+def after(user, pk: int | None) -> RolloutGroup | None:
+    """The next group of the queue behind `pk` that nobody else holds; from the top when `pk` is the last."""
+    rows = [
+        w.group for w in waiting(RolloutGroup.objects.visible_to(user)) if not w.claim or w.claim.reviewer_id == user.pk
+    ]
+    at = next((n for n, group in enumerate(rows) if group.pk == pk), -1)
+    rest = [group for group in (*rows[at + 1 :], *rows[: max(at, 0)]) if group.pk != pk]
+    return rest[0] if rest else None
+
+
+def count_for(user) -> int:
+    """How many groups wait for a person, as the top of each page says."""
+    return RolloutGroup.objects.visible_to(user).awaiting_review().count()

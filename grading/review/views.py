@@ -1,0 +1,204 @@
+"""The review page and its actions. A view finds the row, calls one step and shows what came of it."""
+
+from contextlib import contextmanager
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from grading.access import reviewer_required, viewer_required
+from grading.errors import BadInput, Conflict, GradingError
+from grading.models import ReviewClaim, Role, RolloutGroup
+from grading.review import corrections, decisions, drafts, findings, queue
+from grading.review.correction_form import read_citations, read_form
+from grading.review.pages import columns
+from grading.review.pages.group_page import group_page, may, verdict_words
+from grading.review.pages.ranking import ranking
+from grading.review.pages.sitting import Sitting
+
+WITH_ROWS = ("run__team", "run__rubric", "task", "rubric", "life")
+
+
+def find_group(request: HttpRequest, pk: int, role: str = Role.VIEWER) -> RolloutGroup:
+    rows = RolloutGroup.objects.visible_to(request.user, role).select_related(*WITH_ROWS)
+    return get_object_or_404(rows, pk=pk)
+
+
+def group_to_decide(request: HttpRequest, pk: int) -> RolloutGroup:
+    """The group, for somebody who may decide and whom nobody else's claim stops."""
+    group = find_group(request, pk, Role.REVIEWER)
+    ReviewClaim.refuse_others(group, request.user)
+    return group
+
+
+@contextmanager
+def by_letters(sitting: Sitting):
+    """A refusal names rollouts by their letters while the group is undecided."""
+    try:
+        yield
+    except GradingError as e:
+        e.what = sitting.lettered(e.what)
+        e.got, e.expected = (value if value is None else sitting.lettered(str(value)) for value in (e.got, e.expected))
+        raise
+
+
+@viewer_required
+@require_GET
+def group(request, pk):
+    sitting = Sitting(find_group(request, pk), request.user)
+    return render(request, "grading/group.html", group_page(sitting, query=request.GET))
+
+
+@viewer_required
+@require_GET
+def group_file(request, pk, letter, index):
+    sitting = Sitting(find_group(request, pk), request.user)
+    trajectory = sitting.by_letter.get(letter)
+    first = request.GET.get("first", "")
+    first = int(first) if first.isdecimal() and len(first) < 10 else 0
+    is_part = bool(request.htmx)
+    file = trajectory and columns.opened_file(sitting, trajectory, index, first=first, fold=is_part)
+    if file is None:
+        raise Http404("no such file in this patch")
+    template = "grading/_diff_rows.html" if is_part else "grading/diff_file.html"
+    return render(request, template, {"group": sitting.group, "letter": letter, "file": file})
+
+
+@reviewer_required
+@require_POST
+def draft(request, pk):
+    """The ranking as it would stand with the posted edits. Nothing is saved."""
+    sitting = Sitting(find_group(request, pk, Role.REVIEWER), request.user)
+    posted = read_form(dict(request.POST.lists()))
+    made = drafts.draft_of(sitting.standing, posted) if sitting.standing else None
+    context = {"group": sitting.group, "verdict": verdict_words(sitting), "is_draft": True}
+    sides = {side: {"letter": request.POST.get(side, "")} for side in ("left", "right")}
+    return render(request, "grading/_ranking.html", context | sides | may(sitting) | ranking(sitting, made, posted))
+
+
+@reviewer_required
+@require_POST
+def correct(request, pk):
+    sitting = Sitting(group_to_decide(request, pk), request.user)
+    posted = read_form(dict(request.POST.lists()))
+    if sitting.standing is None:
+        raise Conflict(f"group {sitting.group.key} has no verdict to correct")
+    made = drafts.draft_of(sitting.standing, posted)
+    if made.errors:
+        return _not_saved(request, sitting, posted, made.errors, status=BadInput.status)
+    try:
+        verdict = corrections.correct(
+            sitting.group,
+            parent=posted.verdict,
+            user=request.user,
+            reason=posted.reason,
+            scores=made.scores,
+            flags=made.flags,
+            order=made.order,
+            citations=made.citations,
+        )
+    except Conflict:
+        return _overtaken(request, sitting, posted)
+    except BadInput as e:
+        return _not_saved(request, sitting, posted, (str(e),), status=e.status)
+    messages.success(request, f"Your correction is saved, and decides nothing yet: {verdict.said_by}, just now.")
+    return redirect("group", pk)
+
+
+def _not_saved(request, sitting: Sitting, posted, errors: tuple[str, ...], *, status: int) -> HttpResponse:
+    made = drafts.draft_of(sitting.standing, posted)
+    context = group_page(sitting, query=request.GET, draft=made, posted=posted, errors=errors)
+    return render(request, "grading/group.html", context, status=status)
+
+
+def _overtaken(request, sitting: Sitting, posted) -> HttpResponse:
+    """Both versions on one page: the newer verdict, and over it what this person changed."""
+    newest = Sitting(find_group(request, sitting.group.pk), request.user)
+    seen = next((v for v in newest.verdicts if v.pk == posted.verdict), None)
+    if seen is not None:
+        was = drafts.stand(newest.group, verdict=seen, trajectories=newest.trajectories)
+        posted = drafts.rebased(posted, seen=was, newest=newest.standing)
+    made = drafts.draft_of(newest.standing, posted)
+    theirs = newest.verdict
+    conflict = {"by": theirs.said_by, "at": theirs.created_at, "number": theirs.number}
+    context = group_page(newest, query=request.GET, draft=made, posted=posted, conflict=conflict)
+    return render(request, "grading/group.html", context, status=Conflict.status)
+
+
+@reviewer_required
+@require_POST
+def approve(request, pk):
+    found = group_to_decide(request, pk)
+    seen = request.POST.get("verdict", "")
+    if not (seen.isdecimal() and len(seen) < 19):
+        raise BadInput(
+            "no verdict to approve", got=seen[:40] or "nothing", expected="the number of the verdict you saw"
+        )
+    decision = decisions.approve(found, seen_verdict=int(seen), user=request.user)
+    messages.success(request, f"Approved: version {decision.version} of {found.task.key} goes out.")
+    return redirect("group", pk)
+
+
+@reviewer_required
+@require_POST
+def fall_back(request, pk):
+    found = group_to_decide(request, pk)
+    decision = decisions.fall_back(found, user=request.user, reason=request.POST.get("reason", "").strip())
+    messages.success(request, f"No verdict counts: version {decision.version} carries the outcome advantages.")
+    return redirect("group", pk)
+
+
+@reviewer_required
+@require_POST
+def leak(request, pk):
+    """Confirm a leak or a hack of one candidate, or take a confirmed one back."""
+    sitting = Sitting(group_to_decide(request, pk), request.user)
+    letter, kind = request.POST.get("letter", ""), request.POST.get("kind", "")
+    reason, trajectory = request.POST.get("reason", "").strip(), sitting.by_letter.get(letter)
+    if trajectory is None:
+        raise BadInput("no such candidate", got=letter[:10] or "nothing", expected=", ".join(sorted(sitting.by_letter)))
+    with by_letters(sitting):
+        if kind:
+            finding = findings.confirm(
+                trajectory, kind=kind, reason=reason, citations=_places(request, trajectory), user=request.user
+            )
+        else:
+            finding = findings.withdraw(trajectory, reason=reason, user=request.user)
+    said = f"{letter} is confirmed: {finding.kind}" if finding.kind else f"The finding about {letter} is withdrawn"
+    messages.success(request, f"{said}. The group counts anew.")
+    return redirect("group", pk)
+
+
+def _places(request, trajectory) -> list:
+    fields = dict(request.POST.lists()) | {"cite-1-letter": [trajectory.external_id], "cite-1-about": [""]}
+    rows = read_citations(fields)
+    for row in rows:
+        if row.error:
+            raise BadInput("the place cannot be read", got=row.place[:80], expected=row.error)
+    return [row.citation for row in rows]
+
+
+@reviewer_required
+@require_POST
+def broken(request, pk):
+    """Quarantine the group's task: its evaluation is broken."""
+    found = group_to_decide(request, pk)
+    findings.quarantine(found.task, reason=request.POST.get("reason", "").strip(), user=request.user, group=found)
+    messages.success(request, f"Task {found.task.key} is quarantined; this group does not train.")
+    return redirect("group", pk)
+
+
+@reviewer_required
+@require_POST
+def claim(request, pk):
+    queue.claim(find_group(request, pk, Role.REVIEWER), user=request.user)
+    return redirect("group", pk)
+
+
+@reviewer_required
+@require_POST
+def release(request, pk):
+    queue.release(find_group(request, pk, Role.REVIEWER), user=request.user)
+    messages.success(request, "Released: somebody else can take it now.")
+    return redirect("queue")
