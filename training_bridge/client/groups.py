@@ -71,4 +71,6 @@ class GroupHandle:
             truncated=truncated,
             policy_version=policy_version,
         )
+        if events is None and log is None:
+            fields["events"] = []  # nothing will follow: else the server waits for a body until its deadline
         self._gagar.take_rollout(self.key, fields, Rollout(outcome, reward), events, log)  # type: ignore[arg-type]

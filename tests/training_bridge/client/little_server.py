@@ -38,7 +38,8 @@ TOKEN = "little-token"
 class LittleServer:
     """The state of one run, and the two servers that show it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ping_s: float | None = None) -> None:
+        self.ping_s = ping_s
         self.lock = threading.Condition()
         self.lives = 0
         self.epoch = 1
@@ -56,6 +57,7 @@ class LittleServer:
         self.mode = "normal"
         self.bodies_answer = "not_wanted"
         self.statuses: list[int] = []  # answers to give to the next calls instead of the right one
+        self.poison = ""  # external_id whose posts are refused as a whole
         self.handshake = 101
         self.close_code: CloseCode | None = None
         self.tamper = None  # what becomes of the texts about to be sent
@@ -70,7 +72,13 @@ class LittleServer:
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
         self._ws = serve(
-            self._stream, "127.0.0.1", 0, subprotocols=["gagar.v1"], process_request=self._handshake, ping_interval=None
+            self._stream,
+            "127.0.0.1",
+            0,
+            subprotocols=["gagar.v1"],
+            process_request=self._handshake,
+            ping_interval=self.ping_s,
+            ping_timeout=self.ping_s,
         )
         threading.Thread(target=self._ws.serve_forever, daemon=True).start()
         self.cable = Cable(self._http.server_address[1], self._ws.socket.getsockname()[1])
@@ -217,6 +225,8 @@ class LittleServer:
             case "POST", ["runs", "r", "trajectories"]:
                 envelope = json.loads(body)
                 self.posts.append([t["external_id"] for t in envelope["trajectories"]])
+                if self.poison in self.posts[-1]:
+                    return 400, {"what": self.poison, "got": "poison", "expected": "food", "where": "trajectories"}
                 return 200, {"items": [self._take(envelope["life"], t) for t in envelope["trajectories"]]}
             case _:
                 return 404, {"what": "path", "got": "/".join(path), "expected": "one of the API", "where": ""}
