@@ -175,11 +175,11 @@ def _again(group: RolloutGroup, known: Trajectory, rollout: Rollout, stored: Sto
     if digest_of(said) != known.content_digest:
         _refuse(differences(canonical_of(known), said), known)
     bodies = {"events": (known.event_body, stored.event_body), "log": (known.log, stored.log)}
-    if known.event_count is None:
+    if not known.event_count:  # none given, or said to be none: an empty body is filled once
         bodies.pop("events")
     _refuse({name: (old, new) for name, (old, new) in bodies.items() if old and new and old != new}, known)
     filled = {}
-    if known.event_count is None and stored.event_count is not None:
+    if not known.event_count and stored.event_count not in (None, known.event_count):
         filled |= {"event_body": stored.event_body, "event_count": stored.event_count}
     if not known.log and stored.log:
         filled |= {"log": stored.log, "log_bytes": len(rollout.log)}

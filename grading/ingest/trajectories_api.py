@@ -1,6 +1,7 @@
 """REST for rollouts: posted as one JSON document or streamed as NDJSON; answered item by item."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.response import Response
@@ -64,9 +65,10 @@ class Trajectories(MachineView):
                 said = checked(serializers.TrajectoryWire, fields, where=where)
                 key = said["group"]
                 group = known.get(key) or known.setdefault(key, group_of(self, run, key, life.n))
-                added = assemble.add_trajectory(
-                    group, rollout_of(said, events=events and events()), by=said_by(self.request)
-                )
+                rollout = rollout_of(said, events=events and events())
+                if events and rollout.events is None and rollout.log is not None:
+                    rollout = replace(rollout, events=[])  # a body of a log alone: there are no events to wait for
+                added = assemble.add_trajectory(group, rollout, by=said_by(self.request))
             except GradingError as refused:
                 return _refused(fields, refused)
             item = {"external_id": added.trajectory.external_id, "status": str(added.status)}

@@ -60,6 +60,18 @@ def test_bodies_are_filled_once(job):
     assert (other.status_code, other.json()["where"]) == (409, "log")
 
 
+def test_a_streamed_log_without_events_says_that_there_are_none(job):
+    job.declare()
+    job.hand_in(rollout("a", events=[]), rollout("b", "failed"))
+    lines = b'{"type": "trajectory", "group": "g", "external_id": "b"%b}\n{"type": "end"}\n'
+    assert job.stream(lines % b"").json()["items"][0]["status"] == "exists"
+    assert not RolloutGroup.objects.get().bodies_ready
+    assert job.stream(lines % b', "log": "all there is"').json()["items"][0]["status"] == "filled"
+    assert RolloutGroup.objects.get().bodies_ready
+    event = b'{"type": "event", "kind": "message", "text": "after all"}\n{"type": "end"}'
+    assert job.stream(lines.replace(b'{"type": "end"}', event) % b"").json()["items"][0]["status"] == "filled"
+
+
 def test_several_items_answer_one_by_one(job):
     job.declare(group_size=3)
     job.hand_in(rollout("a"))
