@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from training_bridge.client.errors import GagarError
+from training_bridge.client.errors import GagarError, check_name
 from training_bridge.client.sets import AdvantageSet, Rollout, decided_set, local_set
 from training_bridge.protocol.client_session import Position
 from training_bridge.protocol.messages import Advantages, Receipt, ReceiptStatus
@@ -101,8 +101,11 @@ class Buffer:
             step: its training step.
             eligible: whether it is graded.
         Raises:
-            GagarError: it was used already, or declared for another step.
+            GagarError: it was used already or declared for another step, or the key or step is none.
         """
+        check_name("group key", key)
+        if step < 0:
+            raise GagarError(f"step of group {key!r}", got=step, expected="0 or more")
         if (self.life, key) in self.applied:
             raise GagarError(f"group {key!r}", got="one that was used already", expected="a new key in this life")
         group = self.open.setdefault(key, OpenGroup(step, eligible))

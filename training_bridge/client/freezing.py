@@ -34,8 +34,10 @@ class Freezer:
         Returns:
             The sets in the order of the keys; key and step of the groups that wait.
         Raises:
-            GagarError: a group twice, or one that was frozen before.
+            GagarError: a group twice, or one that was frozen before, or a negative step.
         """
+        if step < 0:
+            raise GagarError("step", got=step, expected="0 or more")
         shared = self._shared
         with shared.condition:
             self._check_free(keys)

@@ -25,8 +25,7 @@ from training_bridge.client.waiting import Waiting
 from training_bridge.protocol.messages import Estimator, Metrics
 from training_bridge.protocol.wire import encode, metric_values
 
-START_S = 5.0
-CLOSE_S = 10.0
+START_S, CLOSE_S = 5.0, 10.0
 
 
 class GagarClient:
@@ -165,7 +164,7 @@ class GagarClient:
         """Open a group, also while the server is away.
 
         Args:
-            key: unique in this life of the job.
+            key: unique in this life of the job, at most 200 characters.
             task: key of its task.
             step: the training step it is rolled out for.
             policy_version: of the policy that rolls out.
@@ -174,7 +173,7 @@ class GagarClient:
         Returns:
             The handle to submit to and to freeze.
         Raises:
-            GagarError: the key was used up in this life, or declared otherwise.
+            GagarError: the key was used up in this life or declared otherwise, or is no key.
         """
         with self._shared.condition:
             known = key in self._buffer.open
@@ -296,5 +295,6 @@ class GagarClient:
         with self._shared.condition:
             self._shared.outbox.adopt(self._buffer.life, life)
             self._buffer.adopt(life)
+            self._shared.away_since = time.monotonic()  # it has just answered
             self._shared.condition.notify_all()
         self._connection.start()

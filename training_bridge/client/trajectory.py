@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from training_bridge.client.errors import GagarError
+from training_bridge.client.errors import GagarError, check_name
 
 Event = Mapping[str, Any]
 Events = Iterable[Event] | Callable[[], Iterable[Event]]
@@ -42,12 +42,11 @@ def trajectory_fields(
     Returns:
         The JSON-able trajectory of the ingest API.
     Raises:
-        GagarError: another outcome, or an empty id.
+        GagarError: another outcome, or an id no message could carry.
     """
     if outcome not in OUTCOMES:
         raise GagarError(f"outcome of rollout {external_id!r}", got=repr(outcome), expected=" | ".join(OUTCOMES))
-    if not external_id:
-        raise GagarError("external_id", got="an empty string", expected="the rollout's id")
+    check_name("external_id", external_id)
     fields: dict[str, Any] = {"group": group, "external_id": external_id, "outcome": outcome, "truncated": truncated}
     if reward is not None:
         fields["reward"] = _reward(float(reward))

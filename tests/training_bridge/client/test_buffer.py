@@ -79,3 +79,11 @@ def test_only_what_was_frozen_can_be_applied():
 def test_a_cursor_of_another_format_is_refused():
     with pytest.raises(GagarError, match="format 2"):
         read_cursor({"format": 2, "run": "r", "life": 1, "epoch": 1, "seq": 0})
+
+
+@pytest.mark.parametrize("key", ["", "a\0", "\ud800", "x" * 201])
+def test_a_key_that_no_message_could_carry_is_refused_at_once(key):
+    with pytest.raises(GagarError, match="group key"):
+        make_buffer(key)
+    with pytest.raises(GagarError, match="step"):
+        make_buffer("g", step=-1)
