@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from grading.grader import gather
-from grading.models import Decision, RolloutGroup, Trajectory, Verdict
+from grading.models import Decision, RolloutGroup, RubricVersion, Trajectory, Verdict
 from grading.states import DecisionKind, Method
 from training_bridge.payload import Numbers, numbers
 
@@ -21,16 +21,28 @@ def group_numbers(
     group: RolloutGroup, verdict: Verdict | None, *, trajectories: list[Trajectory] | None = None, **said
 ) -> Numbers:
     """What training gets if this verdict counts; None for none. `said` may set method, fallback_reason, eligible."""
-    rubric = (verdict.rubric if verdict else group.rubric or group.run.rubric).rubric
+    rubric = verdict.rubric if verdict else group.rubric or group.run.rubric
+    return factor_numbers(group, factors_of(verdict), rubric=rubric, trajectories=trajectories, **said)
+
+
+def factor_numbers(
+    group: RolloutGroup,
+    factors: Mapping[str, float] | None,
+    *,
+    rubric: RubricVersion,
+    trajectories: list[Trajectory] | None = None,
+    **said,
+) -> Numbers:
+    """What training gets for factors by external id, be they of a verdict or of a draft of one."""
     options = {
         "method": group.method or group.run.method,
-        "lambda_max": rubric.lambda_max,
+        "lambda_max": rubric.rubric.lambda_max,
         "eligible": group.eligible,
         "broken_evaluation": group.task.is_broken,
         "mask_truncated": group.run.mask_truncated,
     }
     rows = gather.rows_of(gather.counted(group) if trajectories is None else trajectories)
-    return numbers(rows, factors_of(verdict), **(options | said))
+    return numbers(rows, factors, **(options | said))
 
 
 def decision_numbers(decision: Decision, trajectories: list[Trajectory] | None = None) -> Numbers:

@@ -8,6 +8,7 @@ from django.db.models import F
 from grading import clock, wake
 from grading.models import Decision, GroupEvent, RolloutGroup, Run, Trajectory
 from grading.states import GroupState
+from training_bridge import payouts
 from training_bridge.decided import decision_numbers, group_numbers, reason_of
 from training_bridge.errors import NoStream
 from training_bridge.models import Delivery, Receipt, Stream
@@ -60,8 +61,7 @@ def _deliver_batch(run: Run) -> int:
     groups = list(decided.locked().select_related("run", "life", "task", "rubric").order_by("pk")[:BATCH])
     if not groups:
         return 0
-    rows = _rows(stream, groups, first_seq=stream.head_seq + 1)
-    Delivery.objects.bulk_create(rows)
+    rows = _store(stream, groups, first_seq=stream.head_seq + 1)
     Stream.objects.filter(pk=stream.pk).update(head_seq=stream.head_seq + len(rows))
     keys = [group.pk for group in groups]
     RolloutGroup.objects.filter(pk__in=keys, state=GroupState.DECIDED).update(state=GroupState.DELIVERED)
@@ -75,7 +75,7 @@ def _deliver_batch(run: Run) -> int:
     return len(rows)
 
 
-def _rows(stream: Stream, groups: list[RolloutGroup], *, first_seq: int) -> list[Delivery]:
+def _store(stream: Stream, groups: list[RolloutGroup], *, first_seq: int) -> list[Delivery]:
     """One row a group, of its newest decision. What is paid out is read here, after the locks."""
     decisions = Decision.objects.filter(group__in=groups, version=F("group__version"))
     decisions = decisions.select_related("verdict__rubric", "user")
@@ -83,26 +83,33 @@ def _rows(stream: Stream, groups: list[RolloutGroup], *, first_seq: int) -> list
     members: dict[int, list[Trajectory]] = {group.pk: [] for group in groups}
     for trajectory in Trajectory.objects.counted().filter(group__in=groups):
         members[trajectory.group_id].append(trajectory)
-    rows = []
+    rows, paid = [], []
     for seq, group in enumerate(groups, first_seq):
-        decision = newest[group.pk]
+        decision, trajectories = newest[group.pk], members[group.pk]
         decision.group = group
-        rows.append(_row(stream, seq, decision, members[group.pk]))
+        numbers = _numbers(decision, trajectories)
+        rows.append(_row(stream, seq, decision, numbers))
+        paid.append(payouts.payout(decision, numbers, trajectories))
+    rows = Delivery.objects.bulk_create(rows)
+    payouts.store(paid)
     return rows
 
 
-def _row(stream: Stream, seq: int, decision: Decision, trajectories: list[Trajectory]) -> Delivery:
+def _numbers(decision: Decision, trajectories: list[Trajectory]) -> Numbers:
     group = decision.group
     try:
-        numbers = decision_numbers(decision, trajectories)
+        return decision_numbers(decision, trajectories)
     except ValueError:
         # One group must never hold up the stream of a whole run.
         log.exception("group %s, decision %s: outcome advantages go out instead", group.key, decision.version)
-        numbers = group_numbers(group, None, trajectories=trajectories, fallback_reason=REFUSED)
+        return group_numbers(group, None, trajectories=trajectories, fallback_reason=REFUSED)
+
+
+def _row(stream: Stream, seq: int, decision: Decision, numbers: Numbers) -> Delivery:
     message = advantages_message(seq, decision, numbers)
     text, sha256 = encode_row(message)
     return Delivery(
-        stream=stream, epoch=stream.epoch, seq=seq, decision=decision, group=group, version=decision.version,
+        stream=stream, epoch=stream.epoch, seq=seq, decision=decision, group=decision.group, version=decision.version,
         regime=message.regime, reason=message.reason or "", train=message.train, text=text, sha256=sha256,
     )  # fmt: skip
 
@@ -162,8 +169,7 @@ def open_epoch(run: Run, *, reason: str) -> Stream:
     delivered = RolloutGroup.objects.filter(run=run, state=GroupState.DELIVERED, life=run.lives.order_by("-n").first())
     delivered = delivered.exclude(pk__in=Receipt.objects.filter(run=run, status__in=DONE).values("group"))
     groups = list(delivered.locked().select_related("run", "life", "task", "rubric").order_by("pk"))
-    rows = _rows(stream, groups, first_seq=1)
-    Delivery.objects.bulk_create(rows)
+    rows = _store(stream, groups, first_seq=1)
     stream.head_seq = len(rows)
     stream.save(update_fields=["epoch", "head_seq"])
     return stream

@@ -106,6 +106,8 @@ def _store(life: Life, message: messages.Receipt | messages.Metrics) -> None:
         run_id=life.run_id, life=life, n=message.n, group=group, version=message.version, status=message.status,
         step=message.step,
     )  # fmt: skip
+    versions = Delivery.objects.filter(stream__run=life.run_id, group=group, version=message.version)
+    versions.update(receipt=message.status, used_at=message.step)
     said = f"{message.status} at step {message.step}"
     group.note(group.state, by="job", reason=said, details={"version": message.version, "status": message.status})
 

@@ -42,6 +42,8 @@ class Delivery(models.Model):
     sha256 = models.CharField(max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField(null=True)
+    receipt = models.CharField(max_length=10, blank=True)  # the newest one's status; "" = none yet
+    used_at = models.PositiveIntegerField(null=True)  # and its step
 
     objects = team_rows("stream__run__team", "stream__run").as_manager()
 
@@ -52,6 +54,45 @@ class Delivery(models.Model):
             models.UniqueConstraint(fields=["epoch", "group", "version"], name="one_row_per_version"),
         ]
         ordering = ["epoch", "seq"]
+        indexes = [models.Index(fields=["stream", "epoch", "receipt", "seq"], name="delivery_by_receipt")]
+
+
+class Payout(models.Model):
+    """What the newest delivery of a group pays, summed over its rows: the monitor adds these up by step.
+
+    Derived from `Delivery.text` and the group; kept small so that a page's work does not grow with the run.
+    """
+
+    group = models.OneToOneField("grading.RolloutGroup", models.PROTECT, related_name="payout")
+    run = models.ForeignKey("grading.Run", models.PROTECT, related_name="payouts")
+    step = models.PositiveIntegerField()
+    version = models.PositiveIntegerField()
+    regime = models.CharField(max_length=12)
+    reason = models.CharField(max_length=200, blank=True)
+    is_inverted = models.BooleanField(default=False)
+    valid = models.PositiveIntegerField()
+    passes = models.PositiveIntegerField()
+    tier_1 = models.PositiveIntegerField(default=0)
+    tier_2 = models.PositiveIntegerField(default=0)
+    tier_3 = models.PositiveIntegerField(default=0)
+    credit_due = models.FloatField()  # reward units; 0 in a group that is not graded or does not train
+    credit_paid = models.FloatField()
+    penalty_due = models.FloatField()
+    penalty_paid = models.FloatField()
+    advantage_tokens = models.FloatField()  # sum of A len
+    tokens = models.FloatField()  # sum of len
+    grading_s = models.FloatField(null=True)  # from complete to graded
+    declared_at = models.DateTimeField()
+    held_at = models.DateTimeField(null=True)  # when it began to wait for a person
+    decided_at = models.DateTimeField()  # its first decision: from then on it was no longer waited for
+
+    objects = team_rows("run__team", "run").as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["run", "step"], name="payout_by_step"),
+            models.Index(fields=["run", "decided_at"], name="payout_by_decision"),
+        ]
 
 
 class JobCursor(models.Model):

@@ -1,0 +1,33 @@
+"""What jobs report by step. A repeated step adds rows; the newest row of a (step, name) counts, the rest is history."""
+
+from collections.abc import Collection, Mapping
+
+from django.db.models import Q
+
+from grading.models import Run
+from training_bridge.models import MetricPoint
+
+KNOWN = ("pass_rate", "turns", "tokens", "response_tokens", "pg_loss", "entropy")
+OURS = ("credit_kept", "penalty_kept", "token_weighted_balance")  # computed here from rows, not read twice
+RECENT = 256  # points looked at to learn which other names a job reports
+OTHERS = 12
+
+Points = dict[str, dict[int, float | None]]  # name -> step -> value; None is a gap: NaN or infinite
+
+
+def reported(first_steps: Mapping[int, int], names: Collection[str]) -> dict[int, Points]:
+    """The points of several runs, each from a step of its own on: run pk -> name -> step -> value."""
+    found: dict[int, Points] = {run: {name: {} for name in names} for run in first_steps}
+    wanted = Q(pk=None)
+    for run, first in first_steps.items():
+        wanted |= Q(run=run, name__in=names, step__gte=first)
+    rows = MetricPoint.objects.filter(wanted).order_by("pk") if first_steps else ()
+    for run, name, step, value in rows and rows.values_list("run", "name", "step", "value"):
+        found[run][name][step] = value  # in the order they came: the newest stays
+    return found
+
+
+def other_names(run: Run) -> list[str]:
+    """What the job reports besides the names that have a panel, in the order of the alphabet."""
+    recent = MetricPoint.objects.filter(run=run).order_by("-pk").values_list("name", flat=True)[:RECENT]
+    return sorted(set(recent) - {*KNOWN, *OURS})[:OTHERS]

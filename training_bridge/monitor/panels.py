@@ -1,0 +1,79 @@
+"""The panels of the monitor: which series each draws, in which colour. Core."""
+
+GAIN, WARN, DANGER = "var(--gain)", "var(--warn)", "var(--danger)"
+CSS = ("series-1", "series-2", "series-3", "series-4")
+COLOURS = ("accent", "gain", "loss", "ink-3")
+
+
+def _mix(colour: str, percent: int) -> str:
+    return f"color-mix(in srgb, {colour} {percent}%, var(--surface))"
+
+
+def _lines(*named: tuple[str, str], dash: str = "") -> list[dict]:
+    return [
+        {"series": series, "label": label, "colour": COLOURS[i], "css": CSS[i], "dash": series == dash}
+        for i, (series, label) in enumerate(named)
+    ]
+
+
+def _bands(*named: tuple[str, str, str, str]) -> list[dict]:
+    return [
+        {"series": s, "label": label, "colour": colour, "css": css, "dash": False} for s, label, colour, css in named
+    ]
+
+
+def _panel(key: str, title: str, sub: str, lines: list[dict], *, unit="number", digits=2, low=None, high=None) -> dict:
+    kind = "bands" if lines[0]["css"].startswith("band-") else "lines"
+    shown = {"key": key, "title": title, "sub": sub, "kind": kind, "unit": unit, "digits": digits, "lines": lines}
+    return shown | {"min": low, "max": high}
+
+
+REGIMES = _bands(
+    ("regime_exact", "exact", _mix(GAIN, 55), "band-exact"),
+    ("regime_bounded", "bounded", _mix(WARN, 60), "band-bounded"),
+    ("regime_other", "other", "rule-strong", "band-ineligible"),
+    ("regime_fallback", "fallback", _mix(DANGER, 75), "band-fallback"),
+)
+TIERS = _bands(
+    ("tier_1", "T1", _mix("var(--tier-1)", 70), "band-t1"),
+    ("tier_2", "T2", _mix("var(--tier-2)", 45), "band-t2"),
+    ("tier_3", "T3", _mix("var(--tier-3)", 65), "band-t3"),
+)
+PANELS = [
+    _panel("pass_rate", "Pass rate", "avg@k", _lines(("pass_rate", "passed")), unit="percent", digits=1, low=0, high=1),
+    _panel("turns", "Turns", "mean of the rollouts", _lines(("turns", "turns")), digits=1, low=0),
+    _panel(
+        "length", "Length", "tokens, mean", _lines(("response_tokens", "response"), ("tokens", "whole rollout")),
+        digits=0, low=0,
+    ),
+    _panel("pg_loss", "Policy-gradient loss", "", _lines(("pg_loss", "loss")), digits=4),
+    _panel("entropy", "Entropy", "of the policy", _lines(("entropy", "entropy")), digits=3, low=0),
+    _panel(
+        "kept", "Credit and penalty kept", "share of the outcome advantages",
+        _lines(("credit_kept", "credit, passes"), ("penalty_kept", "penalty, failures")), unit="percent", digits=1,
+    ),
+    _panel("balance", "Token-weighted balance", "Σ A len / Σ len", _lines(("balance", "balance")), digits=4),
+    _panel("regimes", "Regimes", "share of the groups", REGIMES, unit="percent", digits=0, low=0, high=1),
+    _panel("tiers", "Tiers", "share of the ranked passes", TIERS, unit="percent", digits=0, low=0, high=1),
+    _panel(
+        "fallbacks", "Fallbacks by reason", "groups",
+        _lines(
+            ("fallback_deadline", "deadline"), ("fallback_grader", "grader failure"), ("fallback_other", "other"),
+            ("fallback_own", "job did not wait"),
+        ), digits=0, low=0,
+    ),
+    _panel(
+        "grading_time", "Grading time", "complete to graded",
+        _lines(("grading_mean", "mean"), ("grading_slowest", "slowest"), dash="grading_slowest"), unit="seconds",
+        digits=1, low=0,
+    ),
+    _panel(
+        "queue", "Queue depth", "groups, as a step was declared",
+        _lines(("queue_undecided", "undecided"), ("queue_people", "for people")), digits=0, low=0,
+    ),
+]  # fmt: skip
+
+
+def other_panel(name: str) -> dict:
+    """A panel for a metric that only the job knows."""
+    return _panel(f"job-{name}", name.replace("_", " "), "reported by the job", _lines((name, name)), digits=3)

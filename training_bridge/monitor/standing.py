@@ -1,0 +1,141 @@
+"""Where runs stand now, many at once: heard or silent, newest step, what waits. A constant number of queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db.models import Count, F, OuterRef, Q, Subquery
+
+from grading import clock
+from grading.models import Life, RolloutGroup, Run
+from training_bridge.models import Delivery, JobCursor, MetricPoint, Payout, Receipt
+from training_bridge.monitor import derived
+from training_bridge.monitor.metrics import KNOWN
+
+LIVE, SILENT, ENDED, IMPORTED, UNHEARD = "live", "silent", "ended", "imported", "no job yet"
+HEARD_WITHIN = timedelta(minutes=2)  # of a job whose socket is closed
+BUSY_WITHIN = timedelta(minutes=30)  # of one whose socket is open: a long step says nothing
+ENDED_AFTER = timedelta(hours=1)
+LAST_STEPS = 10  # shares and alerts are of these
+UNSENT_AFTER = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One run now. `sums` and `receipts` are of the last steps; empty before the first delivery."""
+
+    run: Run
+    now: datetime
+    state: str
+    step: int | None
+    life: int | None
+    heard_at: datetime | None
+    waiting: int  # for a person
+    undecided: int
+    unsent: int  # stored for longer than a moment while the job listens
+    sums: dict = field(default_factory=dict)
+    receipts: dict = field(default_factory=dict)  # status -> n
+    broken_metrics: tuple = ()  # (name, word) at the newest reported step
+
+    @property
+    def fallback_share(self) -> float | None:
+        """Of the groups of the last steps that train and may be graded."""
+        return self.sums["fallback"] / self.sums["trained"] if self.sums.get("trained") else None
+
+
+def standings(runs: Sequence[Run]) -> list[Standing]:
+    """Where each of these runs stands."""
+    now = clock.now()
+    facts = {row["pk"]: row for row in _facts(runs)}
+    paid = {pk: row["paid_step"] for pk, row in facts.items() if row["paid_step"] is not None}
+    sums = derived.recent(paid, LAST_STEPS)
+    groups, receipts, unsent = _groups(runs), _receipts(facts), _unsent(runs, now)
+    broken = _broken_metrics(facts)
+    found = []
+    for run in runs:
+        row, waits = facts[run.pk], groups.get(run.pk, {})
+        heard_at = max((at for at in (row["seen_at"], row["started_at"], row["declared_at"]) if at), default=None)
+        steps = [step for step in (row["metric_step"], row["group_step"]) if step is not None]
+        state = _state(run, heard_at, connected=bool(row["connected"]), now=now)
+        found.append(
+            Standing(
+                run, now, state, max(steps, default=None), row["life"], heard_at, waits.get("people", 0),
+                waits.get("undecided", 0), unsent.get(run.pk, 0) if row["connected"] else 0, sums.get(run.pk, {}),
+                receipts.get(run.pk, {}), tuple(broken.get(run.pk, ())),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _state(run: Run, heard_at: datetime | None, *, connected: bool, now: datetime) -> str:
+    if not run.is_live:
+        return IMPORTED
+    if heard_at is None:
+        return UNHEARD
+    if now - heard_at < (BUSY_WITHIN if connected else HEARD_WITHIN):
+        return LIVE
+    return SILENT if now - heard_at < ENDED_AFTER else ENDED
+
+
+def _facts(runs: Sequence[Run]):
+    """The newest rows of each run, each found through an index."""
+    life = Life.objects.filter(run=OuterRef("pk")).order_by("-n")
+    cursor = JobCursor.objects.filter(life__run=OuterRef("pk")).order_by("-life__n")
+    group = RolloutGroup.objects.filter(run=OuterRef("pk"))
+    point = MetricPoint.objects.filter(run=OuterRef("pk")).order_by("-pk")
+    paid = Payout.objects.filter(run=OuterRef("pk")).order_by("-step")
+    newest = {
+        "life": life.values("n"),
+        "started_at": life.values("started_at"),
+        "seen_at": cursor.values("seen_at"),
+        "connected": cursor.values("connected"),
+        "declared_at": group.order_by("-pk").values("created_at"),
+        "group_step": group.order_by("-step").values("step"),
+        "metric_step": point.values("step"),
+        "paid_step": paid.values("step"),
+    }
+    rows = Run.objects.filter(pk__in=[run.pk for run in runs])
+    return rows.annotate(**{name: Subquery(found[:1]) for name, found in newest.items()}).values("pk", *newest)
+
+
+def _groups(runs: Sequence[Run]) -> dict[int, dict]:
+    people = RolloutGroup.objects.awaiting_review().filter(pk=OuterRef("pk")).values("pk")
+    rows = RolloutGroup.objects.open().filter(run__in=runs).values("run").order_by()
+    counted = rows.annotate(undecided=Count("pk"), people=Count("pk", filter=Q(pk__in=Subquery(people))))
+    return {row["run"]: row for row in counted}
+
+
+def _receipts(facts: dict[int, dict]) -> dict[int, dict[str, int]]:
+    """Statuses of the receipts for the groups of the last steps."""
+    wanted = Q(pk=None)
+    for pk, row in facts.items():
+        if row["group_step"] is not None:
+            wanted |= Q(run=pk, group__step__gt=row["group_step"] - LAST_STEPS)
+    found: dict[int, dict[str, int]] = {}
+    rows = (
+        Receipt.objects.filter(wanted).order_by().values_list("run", "status").annotate(Count("group", distinct=True))
+    )
+    for run, status, n in rows:
+        found.setdefault(run, {})[status] = n
+    return found
+
+
+def _unsent(runs: Sequence[Run], now: datetime) -> dict[int, int]:
+    """Rows that no socket took. Only the rows without a receipt are looked at."""
+    rows = Delivery.objects.filter(stream__run__in=runs, epoch=F("stream__epoch"), receipt="", sent_at=None)
+    rows = rows.filter(created_at__lt=now - UNSENT_AFTER)
+    return dict(rows.order_by().values_list("stream__run").annotate(Count("pk")))
+
+
+def _broken_metrics(facts: dict[int, dict]) -> dict[int, list[tuple[str, str]]]:
+    """What the job reported as NaN or infinite at its newest step."""
+    wanted = Q(pk=None)
+    for pk, row in facts.items():
+        if row["metric_step"] is not None:
+            wanted |= Q(run=pk, name__in=KNOWN, step=row["metric_step"])
+    found: dict[int, list[tuple[str, str]]] = {}
+    for run, name, word in (
+        MetricPoint.objects.filter(wanted).exclude(non_finite="").values_list("run", "name", "non_finite")
+    ):
+        found.setdefault(run, []).append((name, word))
+    return found
