@@ -66,6 +66,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "grading.review.pages.everywhere.queue_count",
             ],
         },
     }
@@ -179,6 +180,9 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "errors/429.html"
+AXES_HTTP_RESPONSE_CODE = 429
+CSRF_FAILURE_VIEW = "gagar_web.failures.no_csrf_token"
 AXES_LOCKOUT_TEMPLATE = "errors/429.html"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

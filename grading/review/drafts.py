@@ -1,4 +1,4 @@
-"""A correction that is not saved yet: the edits of a form against the verdict that stands, and what follows from them."""
+"""A correction that is not saved yet: a form against the verdict that stands, and what follows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -105,7 +105,7 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
 
 
 def rebased(posted: Posted, *, seen: Standing, newest: Standing) -> Posted:
-    """The form of somebody who was overtaken, over the newer verdict: what they changed stays, the rest is the newer."""
+    """The form of somebody who was overtaken over the newer verdict: what they changed stays, the rest is the newer."""
     mine = draft_of(seen, posted)
     scores, flags, places = {}, {}, {}
     for letter, id in newest.letters.items():

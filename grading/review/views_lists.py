@@ -1,7 +1,6 @@
 """The queue and the list of groups."""
 
 from django.contrib import messages
-from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -42,10 +41,3 @@ def claim_first(request):
 def groups_page(request):
     groups, runs = RolloutGroup.objects.visible_to(request.user), Run.objects.visible_to(request.user)
     return render(request, "grading/groups.html", lists.groups_page(groups, runs, request.GET))
-
-
-@viewer_required
-@require_GET
-def no_socket(request):
-    """What a browser gets that asks by HTTP for the address of the queue's websocket."""
-    return HttpResponse("This is the address of a websocket.", status=426, content_type="text/plain")

@@ -26,7 +26,7 @@ MOST_TESTS = 5_000
 NOBODY = {"letter": "", "outcome": "", "integrity": "", "tier": None, "files": (), "notes": (), "signals": ()}
 
 
-def tabs(sitting: Sitting, left: Trajectory | None, right: Trajectory | None, signals: list[Signal]) -> list[dict]:
+def tabs(left: Trajectory | None, right: Trajectory | None, signals: list[Signal]) -> list[dict]:
     results = {test["name"] for t in (left, right) if t for test in t.tests}
     counts = {"diff": None, "events": None, "tests": len(results), "checks": len(signals)}
     return [{"key": key, "label": label, "shortcut": shortcut, "count": counts[key]} for key, label, shortcut in TABS]

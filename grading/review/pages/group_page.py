@@ -62,8 +62,8 @@ def group_page(
         **table,
         "letters": letter_choices(sitting, table),
         "tab": tab,
-        "tabs": columns.tabs(sitting, left, right, signals),
-        **_tab(sitting, tab, left, right, signals, query),
+        "tabs": columns.tabs(left, right, signals),
+        **_tab(sitting, tab, (left, right), signals, query),
         "evidence": evidence.parts(sitting, shown),
         "about_choices": ABOUT_CHOICES,
         "draft": draft_fields(posted, query),
@@ -141,7 +141,8 @@ def sides(sitting: Sitting, table: dict, query: dict) -> tuple[Trajectory | None
     return left, right
 
 
-def _tab(sitting: Sitting, tab: str, left, right, signals: list[Signal], query: dict) -> dict:
+def _tab(sitting: Sitting, tab: str, pair: tuple, signals: list[Signal], query: dict) -> dict:
+    left, right = pair
     shown = tuple(t.letter for t in (left, right) if t)
     if tab == "diff":
         return {"left": columns.diff_column(sitting, left, shown), "right": columns.diff_column(sitting, right, shown)}

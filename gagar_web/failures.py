@@ -1,0 +1,33 @@
+"""Who answers what no view could: machines get JSON, people a page in plain words."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from grading.access import open_to_all
+from grading.ingest import refusals
+
+
+def malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if request.path.startswith(refusals.API):
+        return refusals.bad_request(request, exception)
+    return HttpResponse("This request is malformed.", status=400, content_type="text/plain")
+
+
+def not_allowed(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "errors/403.html", status=403)
+
+
+@open_to_all
+def no_csrf_token(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form from another site, or one that was open for too long."""
+    return not_allowed(request)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return render(request, "errors/404.html", status=404)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    if request.path.startswith(refusals.API):
+        return refusals.server_error(request)
+    return render(request, "errors/500.html", status=500)

@@ -1,0 +1,74 @@
+"""Steps about members of a team, runs and machine tokens. A team always keeps an admin."""
+
+import re
+import secrets
+
+from django.db import transaction
+
+from grading.errors import BadInput, Conflict
+from grading.models import MachineToken, Membership, Role, Run, Team, User
+from grading.models.people import PURPOSES
+
+NAME = re.compile(r"[\w.@+-]{1,150}")
+
+
+@transaction.atomic
+def add_member(team: Team, *, username: str, role: str) -> tuple[Membership, str | None]:
+    """Add somebody by name. An unknown name becomes an account; its password comes back, this once."""
+    _check_role(role)
+    if not NAME.fullmatch(username):
+        raise BadInput(
+            "no name for an account", got=username[:80] or "nothing", expected="letters, digits and . @ + - _"
+        )
+    user, password = User.objects.filter(username=username).first(), None
+    if user is None:
+        password = secrets.token_urlsafe(12)
+        user = User.objects.create_user(username, password=password)
+    membership, is_new = Membership.objects.get_or_create(team=team, user=user, defaults={"role": role})
+    if not is_new:
+        raise Conflict(f"{username} is a member already, as {membership.role}: set the role in the list")
+    return membership, password
+
+
+@transaction.atomic
+def change_role(membership: Membership, *, role: str) -> None:
+    _check_role(role)
+    _keep_an_admin(membership, stays=role == Role.ADMIN)
+    Membership.objects.filter(pk=membership.pk).update(role=role)
+
+
+@transaction.atomic
+def remove_member(membership: Membership) -> None:
+    _keep_an_admin(membership, stays=False)
+    Membership.objects.filter(pk=membership.pk).delete()
+
+
+def _keep_an_admin(membership: Membership, *, stays: bool) -> None:
+    """Admins are counted under the team's lock: of two who leave at once one stays."""
+    Team.objects.select_for_update().get(pk=membership.team_id)
+    admins = Membership.objects.filter(team=membership.team_id, role=Role.ADMIN)
+    if not stays and not admins.exclude(pk=membership.pk).exists() and admins.exists():
+        raise Conflict(f"{membership.user.username} is the last admin of {membership.team}: name another one first")
+
+
+def _check_role(role: str) -> None:
+    if role not in Role.values:
+        raise BadInput("no such role", got=role[:40] or "nothing", expected=", ".join(Role.values))
+
+
+@transaction.atomic
+def open_run(run: Run, *, user) -> str:
+    """Save a new run and make its first token, which comes back this once."""
+    run.created_by = user
+    run.save()
+    return MachineToken.issue(run, name="job", by=user)[1]
+
+
+def new_token(run: Run, *, name: str, purposes: list[str], user) -> str:
+    """Make a token; it comes back this once."""
+    unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
+    if unknown or not purposes:
+        raise BadInput("a token needs purposes", got=", ".join(unknown)[:80] or "none", expected=" or ".join(PURPOSES))
+    if not name or len(name) > 100:
+        raise BadInput("a token needs a name", got=f"{len(name)} characters", expected="1 to 100")
+    return MachineToken.issue(run, name=name, purposes=purposes, by=user)[1]
