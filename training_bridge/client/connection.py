@@ -159,7 +159,7 @@ class Connection:
                 told.add(number)
                 session.want(groups, deadline - now)
         epoch, seq = self._shared.durable
-        return session.due(seq if epoch == session.position.epoch else 0)
+        return session.due(seq if epoch == session.position.epoch else 0, self._shared.undeclared)
 
     async def _refuse(self, socket: ClientConnection, error: ProtocolError) -> None:
         with suppress(ConnectionClosed):

@@ -1,7 +1,7 @@
 """Choosing a batch's rows: wait a little, then once and for all."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
@@ -16,9 +16,9 @@ LOOK_S = 0.5  # how often a waiting freeze looks whether the server has been awa
 class Freezer:
     """Freezes batches from the shared buffer."""
 
-    def __init__(self, shared: Shared, wake: Callable[[], None]):
-        """Serve one client. Args: shared, its state; wake, tells the socket thread that something is due."""
-        self._shared, self._wake = shared, wake
+    def __init__(self, shared: Shared):
+        """Serve one client. Args: shared, its state."""
+        self._shared = shared
         self._numbers = count(1)
 
     def freeze(
@@ -53,7 +53,7 @@ class Freezer:
             for receipt in receipts:
                 shared.outbox.put(receipt)
             waits = [(key, shared.buffer.open[key].step) for key in waiting]
-        self._wake()
+        self._shared.wake()
         return sets, waits
 
     def _check_free(self, keys: list[str]) -> None:
@@ -84,7 +84,7 @@ class Freezer:
             for start in range(0, len(keys), WANT_GROUPS)
         }
         self._shared.wants.update(wants)
-        self._wake()
+        self._shared.wake()
         try:
             yield
         finally:

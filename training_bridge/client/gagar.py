@@ -75,7 +75,8 @@ class GagarClient:
         self._uploader = Uploader(Api(url, run, token), self._shared, self._waiting, self._on_life, job)
         self._connection = Connection(url, run, token, estimator or Estimator(), self._shared)
         self._tasks: dict[str, str] = {}  # key to digest of what was sent
-        self._freezer = Freezer(self._shared, self._connection.wake)
+        self._shared.wake = self._connection.wake
+        self._freezer = Freezer(self._shared)
         self._run_path = f"/runs/{quoted(run)}"
 
     def __enter__(self) -> Self:
@@ -96,7 +97,7 @@ class GagarClient:
             while (
                 len(self._shared.outbox) and not self._shared.unreachable and (left := deadline - time.monotonic()) > 0
             ):
-                self._connection.wake()
+                self._shared.wake()
                 self._shared.condition.wait(min(left, 0.2))
         self._connection.stop()
         self._uploader.stop()
@@ -178,16 +179,13 @@ class GagarClient:
         with self._shared.condition:
             known = key in self._buffer.open
             self._buffer.declare(key, step, eligible=eligible)
+            if not known:
+                self._shared.undeclared.add(key)
         if not known:
             self._waiting.open_group(key, group_size)
-            body = {
-                "task": task,
-                "step": step,
-                "policy_version": policy_version,
-                "group_size": group_size,
-                "eligible": eligible,
-            }
-            self._waiting.put(f"{self._run_path}/groups/{quoted(key)}", body, with_life=True)
+            body = {"task": task, "step": step, "policy_version": policy_version}
+            body |= {"group_size": group_size, "eligible": eligible}
+            self._waiting.put(f"{self._run_path}/groups/{quoted(key)}", body, group=key)
         return GroupHandle(self, key, step)
 
     def freeze(
@@ -227,7 +225,7 @@ class GagarClient:
                 receipt = self._buffer.use(used, batch.step)
                 if receipt is not None:
                     self._shared.outbox.put(receipt)
-        self._connection.wake()
+        self._shared.wake()
 
     @contextmanager
     def checkpoint(self) -> Iterator[dict[str, Any]]:
@@ -243,7 +241,7 @@ class GagarClient:
         yield msgspec.json.decode(msgspec.json.encode(cursor))
         with self._shared.condition:
             self._shared.durable = (at.epoch, at.seq)
-        self._connection.wake()
+        self._shared.wake()
 
     def log(self, step: int, values: Mapping[str, Any]) -> None:
         """Send the numbers of one step.
@@ -260,7 +258,7 @@ class GagarClient:
         with self._shared.condition:
             self._buffer.step = max(self._buffer.step, step)
             self._shared.outbox.put(metrics)
-        self._connection.wake()
+        self._shared.wake()
 
     def take_rollout(
         self,

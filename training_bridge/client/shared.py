@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 from training_bridge.client.buffer import Buffer
 from training_bridge.protocol.messages import Mode
@@ -61,6 +62,8 @@ class Shared:
         fatal: why the server will not have us any more; None normally.
         durable: (epoch, seq) that the newest checkpoint on disk covers.
         wants: by a number of its own, keys and monotonic deadline of a freeze that is waiting.
+        undeclared: groups whose declaration still waits.
+        wake: tells the socket thread that something is due.
         away_since: monotonic second since which there is no socket; of no meaning while online.
     """
 
@@ -73,6 +76,8 @@ class Shared:
         self.fatal: str | None = None
         self.durable = (0, 0)
         self.wants: dict[int, tuple[tuple[str, ...], float]] = {}
+        self.undeclared: set[str] = set()
+        self.wake: Callable[[], None] = lambda: None
         self.problems = Problems()
         self.away_since = time.monotonic()
 

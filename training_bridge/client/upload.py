@@ -106,11 +106,15 @@ class Uploader:
                 content = self._waiting.spool.get(errand.ticket)
                 self._api.call("PUT", errand.path, content, content_type="application/octet-stream")
             else:
-                body = {**(errand.body or {}), **({"life": self._life} if errand.with_life else {})}
+                body = {**(errand.body or {}), **({"life": self._life} if errand.group is not None else {})}
                 self._api.call("PUT", errand.path, to_json(body))
         except Refused as refused:
             self._refused(f"PUT {errand.path}", refused)
         self._waiting.errand_done()
+        if errand.group is not None:
+            with self._shared.condition:
+                self._shared.undeclared.discard(errand.group)
+            self._shared.wake()
 
     def _send_outcomes(self, life: int) -> None:
         batch = self._waiting.batch(1 if self._one_by_one else BATCH_ITEMS)

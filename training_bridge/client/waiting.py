@@ -19,12 +19,12 @@ BATCH_BYTES = 2 * 2**20
 
 @dataclass(frozen=True)
 class Errand:
-    """One PUT: JSON that gets the life when it is sent, or raw bytes in the spool."""
+    """One PUT: JSON, or raw bytes in the spool. That of a group gets the life when it is sent."""
 
     path: str
     body: dict[str, Any] | None = None
     ticket: int | None = None
-    with_life: bool = False
+    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Waiting:
         self.spool = spool
         self._problems = problems
 
-    def put(self, path: str, body: dict[str, Any], *, with_life: bool = False) -> None:
-        """Queue one PUT of JSON. Args: path below `/api/v1`; body; with_life, add the life when it is sent."""
-        self._add(self.errands, Errand(path, body, with_life=with_life))
+    def put(self, path: str, body: dict[str, Any], *, group: str | None = None) -> None:
+        """Queue one PUT of JSON. Args: path below `/api/v1`; body; group, the key if it declares one."""
+        self._add(self.errands, Errand(path, body, group=group))
 
     def put_bytes(self, path: str, content: bytes) -> None:
         """Queue one PUT of raw bytes. Args: path below `/api/v1`; content."""

@@ -1,6 +1,7 @@
 """The job's side of one socket, without the socket: where the job stands, what follows, what to send. Pure."""
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
 
 from training_bridge.protocol.messages import (
@@ -97,11 +98,12 @@ class ClientSession:
         """
         self._wants.append((groups, within_s))
 
-    def due(self, durable: int = 0) -> list[str]:
+    def due(self, durable: int = 0, undeclared: Set[str] = frozenset()) -> list[str]:
         """What to send now.
 
         Args:
             durable: every row of the current epoch up to this seq is in a checkpoint on disk; 0 for none.
+            undeclared: groups the server has not heard of yet, see `Outbox.due`.
         Returns:
             Texts in order; nothing before the welcome. Each is given once per socket.
         """
@@ -116,7 +118,7 @@ class ClientSession:
             texts.append(encode(Durable(seq=durable)))
         wants, self._wants = self._wants, []
         texts += [encode(Want(life=self.life, groups=groups, within_s=within_s)) for groups, within_s in wants]
-        return texts + self.outbox.due()
+        return texts + self.outbox.due(undeclared)
 
     def _take_welcome(self, welcome: Welcome) -> Welcome:
         if self.welcome is not None:

@@ -4,6 +4,7 @@
 """
 
 from collections import deque
+from collections.abc import Set
 from itertools import islice
 from typing import Any
 
@@ -41,17 +42,24 @@ class Outbox:
             (self._metrics or self._receipts).popleft()
             self.dropped += 1
 
-    def due(self) -> list[str]:
+    def due(self, undeclared: Set[str] = frozenset()) -> list[str]:
         """Number what may go now.
 
+        Args:
+            undeclared: groups the server has not heard of yet; their receipts wait, it could not place them.
         Returns:
             Texts to send, in order of `n`: after `rewind` first what is in flight already, then receipts, then metrics,
             until `in_flight` messages are out. Each text is given once per socket.
         """
+        early: list[Receipt] = []
         while len(self._flight) < self.in_flight and (self._receipts or self._metrics):
             message = (self._receipts or self._metrics).popleft()
+            if isinstance(message, Receipt) and message.group in undeclared:
+                early.append(message)
+                continue
             self._flight.append(msgspec.structs.replace(message, n=self._next_n))
             self._next_n += 1
+        self._receipts.extendleft(reversed(early))
         texts = [encode(message) for message in islice(self._flight, self._sent, None)]
         self._sent = len(self._flight)
         return texts

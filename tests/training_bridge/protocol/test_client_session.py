@@ -145,6 +145,17 @@ def test_only_so_many_messages_are_in_flight_and_the_rest_waits():
     assert [message.n for message in sent(outbox.due())] == [3]
 
 
+def test_a_receipt_of_a_group_the_server_does_not_know_yet_waits_and_holds_nothing_else_up():
+    outbox = Outbox()
+    for group in "abc":
+        outbox.put(make_receipt(group=group))
+    outbox.put(Metrics(n=1, step=1, values={}))
+    sent_now = sent(outbox.due(undeclared={"a", "c"}))
+    assert [(m.n, getattr(m, "group", "metrics")) for m in sent_now] == [(1, "b"), (2, "metrics")]
+    assert [(m.n, m.group) for m in sent(outbox.due(undeclared={"c"}))] == [(3, "a")]
+    assert [(m.n, m.group) for m in sent(outbox.due())] == [(4, "c")]
+
+
 def test_a_full_outbox_loses_the_oldest_metrics_first_and_counts_them():
     outbox = Outbox(limit=2)
     outbox.put(Metrics(n=1, step=1, values={}))
