@@ -27,6 +27,7 @@ from training_bridge.protocol.wire import encode
 
 log = logging.getLogger(__name__)
 LOOK_EVERY_S = 2.0  # rows whose doorbell was lost, revoked tokens, newer lives
+QUEUE_RUNS = 200
 
 
 def rows(step):
@@ -171,23 +172,35 @@ class PageConsumer(AsyncWebsocketConsumer):
     """A browser's socket: it hears that a run changed and asks for the page's parts again."""
 
     async def connect(self):
-        run = await rows(self._visible_run)()
-        if run is None:
-            await self.close(code=4404)
-            return
-        self.group = wake.pages_of(run.pk)
-        await self.channel_layer.group_add(self.group, self.channel_name)
+        runs = await rows(self._visible_runs)()
+        self.groups_heard = [wake.pages_of(pk) for pk in runs or ()]
         await self.accept()
+        if runs is None:
+            await self.close(code=int(CloseCode.NO_RUN))  # after the handshake, or the browser cannot read the code
+            return
+        for group in self.groups_heard:
+            await self.channel_layer.group_add(group, self.channel_name)
+        await self.page_changed()  # what changed between the page and its socket was not heard
 
-    def _visible_run(self) -> Run | None:
+    def _visible_runs(self) -> list[int] | None:
+        """The runs to hear of; None where this user may not listen."""
+        runs = Run.objects.visible_to(self.scope["user"]).filter(public_id=self.scope["url_route"]["kwargs"]["run"])
+        return list(runs.values_list("pk", flat=True)) or None
+
+    async def disconnect(self, code):
+        for group in self.groups_heard:
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    async def page_changed(self, event=None):
+        await self.send('{"type": "changed"}')
+
+
+class QueueConsumer(PageConsumer):
+    """The queue's socket: it hears of every run of one's teams, the newest ones where there are many."""
+
+    def _visible_runs(self) -> list[int] | None:
         user = self.scope["user"]
         if not user.is_authenticated:
             return None
-        return Run.objects.visible_to(user).filter(public_id=self.scope["url_route"]["kwargs"]["run"]).first()
-
-    async def disconnect(self, code):
-        if hasattr(self, "group"):
-            await self.channel_layer.group_discard(self.group, self.channel_name)
-
-    async def page_changed(self, event):
-        await self.send('{"type": "changed"}')
+        runs = Run.objects.visible_to(user).filter(kind=Run.Kind.LIVE).order_by("-pk")
+        return list(runs.values_list("pk", flat=True)[:QUEUE_RUNS])

@@ -2,10 +2,13 @@
 
 from django.urls import path, re_path
 
-from training_bridge.consumers import JobConsumer, PageConsumer
+from training_bridge.consumers import JobConsumer, PageConsumer, QueueConsumer
 
 job_routes = [path("ws/v1/runs/<str:run>/advantages", JobConsumer.as_asgi())]
-browser_routes = [path("ws/v1/runs/<str:run>/watch", PageConsumer.as_asgi())]
+browser_routes = [
+    path("ws/v1/queue/watch", QueueConsumer.as_asgi()),
+    path("ws/v1/runs/<str:run>/watch", PageConsumer.as_asgi()),
+]
 
 
 def everything_else(app):
