@@ -22,10 +22,11 @@ from training_bridge.protocol.messages import (
     Resume,
     Want,
 )
-from training_bridge.protocol.sessions import ServerSession
+from training_bridge.protocol.sessions import ServerSession, ServerState
 from training_bridge.protocol.wire import encode
 
 log = logging.getLogger(__name__)
+GONE = (RuntimeError, OSError)  # what a server raises when we write to a socket that is closed already
 LOOK_EVERY_S = 2.0  # rows whose doorbell was lost, revoked tokens, newer lives
 QUEUE_RUNS = 200
 
@@ -151,10 +152,12 @@ class JobConsumer(AsyncWebsocketConsumer):
             await self.flush()
         except ProtocolError as broken:
             await self.refuse(broken)
+        except GONE:
+            log.info("run %s: the job's socket closed while rows were sent; they wait for its resume", self.run.pk)
 
     async def _keep_looking(self) -> None:
         """Doorbells may be lost and tokens revoked; the rows say so."""
-        while True:
+        while self.session.state is not ServerState.CLOSED:
             await asyncio.sleep(LOOK_EVERY_S)
             if await rows(MachineToken.objects.filter(pk=self.token.pk, revoked_at=None).exists)():
                 await self._look()
@@ -163,7 +166,7 @@ class JobConsumer(AsyncWebsocketConsumer):
                 await self.refuse(revoked)
 
     async def refuse(self, broken: ProtocolError) -> None:
-        with contextlib.suppress(RuntimeError):  # the socket is gone already
+        with contextlib.suppress(*GONE):
             await self.send(encode(Error(code=int(broken.code), message=str(broken)[:1000])))
             await self.close(code=int(broken.code), reason=broken.reason)
 
