@@ -188,7 +188,7 @@ def _again(group: RolloutGroup, known: Trajectory, rollout: Rollout, stored: Sto
     Trajectory.objects.filter(pk=known.pk).update(**filled)
     for name, value in filled.items():
         setattr(known, name, value)
-    if group.state == GroupState.COMPLETE and not group.bodies_ready and not bodies_missing(group):
+    if group.state != GroupState.COLLECTING and not group.bodies_ready and not bodies_missing(group):
         _bodies_complete(group, by=by, reason="all wanted bodies are in")
     return Added(known, Status.FILLED, False)
 
