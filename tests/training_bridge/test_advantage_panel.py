@@ -15,7 +15,7 @@ from training_bridge import advantage_panel, delivery, intake
 from training_bridge.models import Delivery
 from training_bridge.protocol import messages
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls("training_bridge.urls")]
+pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 
 
@@ -193,6 +193,8 @@ def test_the_view_shows_a_part_to_htmx_and_saves_nothing(client):
     assert "What training gets" in shown and 'id="advantage-A"' in shown and "<html" not in shown
     posted = client.post(f"/groups/{group.pk}/advantages", form(verdict), headers=HTMX).content.decode()
     assert "with your draft" in posted and Verdict.objects.count() == 1
+    whole = client.get(f"/groups/{group.pk}/advantages").content.decode()
+    assert "<html" in whole and "Reward" in whole, "without JavaScript it is a page of its own"
 
 
 def test_another_team_finds_neither_panel_nor_deliveries(client):
@@ -202,6 +204,8 @@ def test_another_team_finds_neither_panel_nor_deliveries(client):
     for path in ("advantages", "deliveries"):
         assert client.get(f"/groups/{group.pk}/{path}", headers=HTMX).status_code == 404
     assert client.post(f"/groups/{group.pk}/advantages", form(verdict), headers=HTMX).status_code == 404
+    client.logout()
+    assert client.get(f"/groups/{group.pk}/advantages").status_code == 302
 
 
 def test_the_work_of_a_panel_does_not_grow_with_the_rollouts(client, django_assert_max_num_queries):
