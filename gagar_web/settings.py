@@ -183,7 +183,6 @@ AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "errors/429.html"
 AXES_HTTP_RESPONSE_CODE = 429
 CSRF_FAILURE_VIEW = "gagar_web.failures.no_csrf_token"
-AXES_LOCKOUT_TEMPLATE = "errors/429.html"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],

@@ -117,12 +117,10 @@ class _Style:
     def _extended(self, codes: list[int], at: int) -> int:
         """256 colours: the first 16 are ours, the rest, as true colour, is the page's own."""
         kind = codes[at + 1] if at + 1 < len(codes) else 0
-        if kind == 5 and at + 2 < len(codes):
-            number = codes[at + 2]
-            name = COLOURS[number % 8] if number < 16 else ""
-            if codes[at] == 38:
-                self.colour = name
-            else:
-                self.background = name if name in BACKGROUNDS else ""
-            return 3
-        return 5 if kind == 2 else 2
+        number = codes[at + 2] if kind == 5 and at + 2 < len(codes) else 16
+        name = COLOURS[number % 8] if number < 16 else ""
+        if codes[at] == 38:
+            self.colour = name
+        else:
+            self.background = name if name in BACKGROUNDS else ""
+        return {5: 3, 2: 5}.get(kind, 2)

@@ -77,6 +77,7 @@ def may(sitting: Sitting) -> dict:
         "why_not_decide": sitting.why_not_decide,
         "may_approve": not sitting.why_not_decide and not sitting.why_not_approve,
         "why_not_approve": sitting.why_not_approve,
+        "may_fall_back": sitting.may_fall_back,
     }
 
 

@@ -8,7 +8,7 @@ from grading import clock
 from grading.models import Decision, Evidence, ReviewClaim, Role, RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.review import drafts
 from grading.scoring.criteria import short
-from grading.states import AWAITING_REVIEW, ENDED, GroupState, Outcome, Policy, Purpose
+from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Outcome, Policy, Purpose
 
 OUTCOME_WORDS = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.INFRA_INVALID: "infra-invalid"}
 FAILING = ("failed", "error")
@@ -111,12 +111,20 @@ class Sitting:
         return claim and Held(claim.reviewer.name, claim.reviewer_id == self.user.pk, claim.until)
 
     @property
+    def may_fall_back(self) -> bool:
+        """Whether letting the group fall back would change something."""
+        falls_back = self.decision and self.decision.kind == DecisionKind.FALLBACK
+        return not self.why_not_decide and not self.group.end_reason and not falls_back
+
+    @property
     def may_claim(self) -> bool:
         return self.is_reviewer and self.group.state in AWAITING_REVIEW and not self.claim
 
     @property
     def deadline(self) -> Clock | None:
-        return clock_of(self.group, self.now, is_valid=bool(self.verdict and self.verdict.is_valid))
+        """What counts then is the grader's verdict: a correction that nobody approved decides nothing."""
+        graders = [verdict for verdict in self.verdicts if verdict.author_id is None]
+        return clock_of(self.group, self.now, is_valid=bool(graders and graders[-1].is_valid))
 
     @cached_property
     def why_not_decide(self) -> str:
@@ -136,6 +144,10 @@ class Sitting:
             return "There is no verdict to approve."
         if not self.verdict.is_valid:
             return "The verdict is not valid: correct it, or let the group fall back."
+        if self.group.end_reason:
+            return "The group does not train: no verdict can count."
+        if self.group.run.paused:
+            return "The run is paused: outcome advantages go out until it is resumed."
         if self.group.policy == Policy.SHADOW:
             return "The run is in shadow: outcome advantages go out."
         if self.decision and self.decision.verdict_id == self.verdict.pk:

@@ -1,0 +1,81 @@
+"""Who is first in the queue, and who holds what."""
+
+from datetime import timedelta
+
+import pytest
+
+from grading import clock
+from grading.errors import Conflict, WrongState
+from grading.models import ReviewClaim, Role, RolloutGroup
+from grading.review import decisions, queue
+from grading.states import GroupState
+from tests.factories import make_group, make_run, make_user
+from tests.verdicts import add_verdict, held_group
+
+pytestmark = pytest.mark.django_db
+
+
+def order(groups=None) -> list[str]:
+    return [w.group.key for w in queue.waiting(groups or RolloutGroup.objects.all())]
+
+
+def test_the_spread_of_factors_by_hand():
+    # mean (1 + 0.2) / 2 = 0.6: |1 / 0.6 - 1| + |0.2 / 0.6 - 1| = 2/3 + 2/3
+    assert queue.spread([1.0, 0.2]) == pytest.approx(4 / 3)
+    assert queue.spread([0.5, 0.5]) == 0 and queue.spread([]) == 0
+
+
+def test_closeness_counts_who_stands_near_somebody_they_are_not_tied_with():
+    rows = [(1, 0, 4.9, 1.0), (1, 0, 4.9, 1.0), (1, 1, 4.7, 0.9), (2, 0, 3.0, 0.85)]
+    rows = [(tier, rank, queue.Decimal(str(w)), f) for tier, rank, w, f in rows]
+    assert queue.closeness(rows) == 0.5  # 4.7 and its neighbour 4.9
+
+
+def test_what_changes_most_comes_first_then_the_nearest_deadline():
+    run, soon = make_run(policy="manual"), clock.now() + timedelta(seconds=60)
+    calm = held_group(run=run, outcomes="PPF", key="calm")
+    add_verdict(calm, {"A": 5, "B": 5})
+    wide = held_group(run=run, outcomes="PPF", key="wide")
+    add_verdict(wide, {"A": 5, "B": 2})
+    pressed = held_group(run=run, outcomes="PPF", key="pressed", review_by=soon)
+    add_verdict(pressed, {"A": 5, "B": 5})
+    make_group(run=run, state=GroupState.UNGRADED, held=True, outcomes="PPF", key="no verdict")
+    assert order() == ["no verdict", "wide", "pressed", "calm"]
+
+
+def test_the_queue_asks_a_constant_number_of_questions(django_assert_max_num_queries):
+    run = make_run(policy="manual")
+    for _ in range(4):
+        held_group(run=run, outcomes="PPF")
+    with django_assert_max_num_queries(4):
+        assert len(queue.waiting(RolloutGroup.objects.all())) == 4
+
+
+def test_a_claim_keeps_others_out_until_it_ends():
+    group = held_group(outcomes="PF")
+    alice, bob = (make_user(username=name, role=Role.REVIEWER, team=group.run.team) for name in ("alice", "bob"))
+    queue.claim(group, user=alice)
+    with pytest.raises(Conflict, match="alice holds"):
+        queue.claim(group, user=bob)
+    assert queue.claim_first(bob) is None and queue.claim_first(alice) == group
+    ReviewClaim.objects.update(until=clock.now() - timedelta(seconds=1))
+    assert queue.claim_first(bob) == group
+
+
+def test_only_what_waits_is_claimed_and_a_decision_ends_the_claim():
+    group = held_group(outcomes="PF", hold_reason="policy manual")
+    alice = make_user(role=Role.REVIEWER, team=group.run.team)
+    queue.claim(group, user=alice)
+    decisions.fall_back(group, user=alice, reason="enough")
+    assert not ReviewClaim.objects.exists()
+    with pytest.raises(WrongState):
+        queue.claim(group, user=alice)
+
+
+def test_next_walks_the_queue_and_starts_again():
+    run = make_run(policy="manual")
+    groups = [held_group(run=run, outcomes="PF", key=key) for key in "abc"]
+    user = make_user(role=Role.VIEWER, team=run.team)
+    assert [queue.after(user, g.pk).key for g in groups] == ["b", "c", "a"]
+    assert queue.after(user, None).key == "a"
+    assert queue.after(make_user(role=Role.VIEWER), None) is None
