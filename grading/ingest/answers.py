@@ -136,6 +136,7 @@ class ItemOut(serializers.Serializer):
     external_id = serializers.CharField(allow_null=True)
     status = serializers.ChoiceField(["created", "exists", "filled", "late", "conflict", "error"])
     error = RefusalOut(required=False)
+    ignored = serializers.ListField(child=serializers.CharField(), required=False, help_text="fields we do not know")
 
 
 class ItemsOut(serializers.Serializer):

@@ -185,6 +185,11 @@ def checked(wire: type[serializers.Serializer], data: Any, *, where: str = "") -
     )
 
 
+def unknown_fields(wire: type[serializers.Serializer], data: dict) -> list[str]:
+    """Names the shape does not know, to be told: a misspelt field must not vanish without a word."""
+    return sorted(storable(name)[:100] for name in data.keys() - wire().fields.keys() - {"type"})[:20]
+
+
 def _leaves(errors, path: tuple):
     if isinstance(errors, dict):
         for key, inner in errors.items():

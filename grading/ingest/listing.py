@@ -13,6 +13,7 @@ from grading.ingest import answers
 from grading.ingest.api import LIFE, REFUSALS, group_of, whole_parameter
 from grading.ingest.machine_view import MachineView, name_in_url
 from grading.ingest.reading import read_json
+from grading.ingest.verdict_schema import VerdictReply
 from grading.models import Decision, RolloutGroup, Task, Verdict
 
 ROWS_AT_ONCE = 1000
@@ -91,11 +92,11 @@ class Decisions(MachineView):
 
 
 class GroupVerdicts(MachineView):
-    """A grader of your own. Ids in the reply are external ids; see the verdict shape in README."""
+    """A grader of your own; a run whose grader is `external` waits for its verdicts."""
 
     access = "token:ingest"
 
-    @extend_schema(request=dict, parameters=[LIFE], responses={201: answers.VerdictOut} | REFUSALS)
+    @extend_schema(request=VerdictReply, parameters=[LIFE], responses={201: answers.VerdictOut} | REFUSALS)
     def post(self, request, run, key):
         """Hand in a verdict. It is checked like any grader's; one that is not valid is kept, with its problems."""
         group = group_of(self, self.run_of(run), key, whole_parameter(request, "life", least=1))

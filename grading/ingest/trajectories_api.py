@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from grading.errors import Conflict, GradingError, WrongShape, WrongType
 from grading.ingest import answers, assemble, refusals, serializers
 from grading.ingest.api import REFUSALS, group_of, said_by, whole_parameter
-from grading.ingest.fields import checked
+from grading.ingest.fields import checked, unknown_fields
 from grading.ingest.listing import FILTERED, list_answer, page_of
 from grading.ingest.machine_view import MachineView
 from grading.ingest.ndjson import TrajectoryLines
@@ -72,6 +72,8 @@ class Trajectories(MachineView):
             except GradingError as refused:
                 return _refused(fields, refused)
             item = {"external_id": added.trajectory.external_id, "status": str(added.status)}
+            if unknown := unknown_fields(serializers.TrajectoryWire, fields):
+                item["ignored"] = unknown
             return item, 201 if added.is_new else 200
 
         return add

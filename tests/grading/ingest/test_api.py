@@ -7,6 +7,8 @@ from grading.states import GroupState
 from tests.factories import make_group, make_life, make_run
 from tests.grading.ingest.conftest import Job, rollout
 
+pytestmark = pytest.mark.django_db
+
 EVENTS = [{"kind": "message", "text": "hello"}, {"kind": "action", "text": "ls", "tool": "bash", "exit_code": 0}]
 
 
@@ -70,6 +72,12 @@ def test_a_streamed_log_without_events_says_that_there_are_none(job):
     assert RolloutGroup.objects.get().bodies_ready
     event = b'{"type": "event", "kind": "message", "text": "after all"}\n{"type": "end"}'
     assert job.stream(lines.replace(b'{"type": "end"}', event) % b"").json()["items"][0]["status"] == "filled"
+
+
+def test_fields_the_server_does_not_know_are_told(job):
+    job.declare()
+    item = job.hand_in(rollout("a", truncatd=True, **{"\0": 1})).json()["items"][0]
+    assert (item["status"], item["ignored"]) == ("created", ["\\u0000", "truncatd"])
 
 
 def test_several_items_answer_one_by_one(job):

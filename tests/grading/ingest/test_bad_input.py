@@ -10,6 +10,8 @@ from grading.models import MachineToken, RolloutGroup, Task, Trajectory
 from tests.factories import make_run, make_task, make_token
 from tests.grading.ingest.conftest import client_with, rollout
 
+pytestmark = pytest.mark.django_db
+
 SHAPE = {"what", "got", "expected", "where"}
 
 

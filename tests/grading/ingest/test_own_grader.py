@@ -7,6 +7,8 @@ from tests.factories import PATCH
 from tests.grading.ingest.conftest import Job, rollout
 from tests.verdicts import reply_for
 
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def job(db, bodies_folder):
