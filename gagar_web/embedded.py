@@ -78,7 +78,18 @@ class Child:
 
 def worker(concurrency: int) -> Child:
     """The Celery worker with its clock (beat): sweeps every 2 s."""
-    command = [sys.executable, "-m", "celery", "-A", "gagar_web", "worker", "--beat", "--loglevel", "WARNING"]
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "--quiet",
+        "-A",
+        "gagar_web",
+        "worker",
+        "--beat",
+        "--loglevel",
+        "WARNING",
+    ]
     command += ["--concurrency", str(concurrency), "--without-gossip", "--without-mingle", "--without-heartbeat"]
     return Child("worker", command)
 
