@@ -1,4 +1,4 @@
-"""Steps that build a group out of what the job sends: declare, add rollouts, add bodies, seal, amend, close.
+"""Steps that build a group out of what the job sends: declare, add a rollout or its bodies, seal, amend, close.
 
 Every step that may complete a group locks its row, looks at the state again and counts under that lock.
 Nothing here knows HTTP; importers call the same steps.
@@ -6,37 +6,22 @@ Nothing here knows HTTP; importers call the same steps.
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import NamedTuple
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 
-from grading import clock, wake
-from grading.errors import Conflict, Fenced, NotFound, WrongShape, WrongState
-from grading.ingest.completing import bodies_missing, complete
-from grading.ingest.rollout import Rollout, Stored, canonical, canonical_of, differences, digest_of, store_bodies
+from grading import clock
+from grading.errors import Conflict, GradingError, NotFound, WrongShape, WrongState
+from grading.ingest.adding import Added, Item, add_all
+from grading.ingest.completing import bodies_complete, complete, locked, unfenced
+from grading.ingest.rollout import Rollout, store_bodies
 from grading.models import Life, RolloutGroup, Run, Task, Trajectory
 from grading.review import decisions
 from grading.review.recount import recount
 from grading.states import DecisionKind, EndReason, GroupState
-from grading.storable import storable
 
 BY_DEADLINE = "policy:deadline"
 CLOSE_AT_ONCE = 200
-
-
-class Status(StrEnum):
-    CREATED = "created"
-    EXISTS = "exists"
-    FILLED = "filled"  # a second post brought the bodies
-    LATE = "late"  # the group was complete: stored, outside statistics
-
-
-class Added(NamedTuple):
-    trajectory: Trajectory
-    status: Status
-    is_new: bool
 
 
 def declare_group(
@@ -88,133 +73,22 @@ def open_life(run: Run, n: int, *, lock: bool = False) -> Life:
     life = lives.filter(run=run, n=n).first()
     if life is None:
         raise NotFound("no such life", got=n, expected="a life this server issued", where="life")
-    return _unfenced(life)
-
-
-def _unfenced(life: Life) -> Life:
-    if life.fenced_at is not None:
-        raise Fenced(
-            f"life {life.n} is fenced: a newer process of the job took over",
-            got=life.n,
-            expected="the newest life; this process should end",
-            where="life",
-        )
-    return life
+    return unfenced(life)
 
 
 def add_trajectory(group: RolloutGroup, rollout: Rollout, *, by: str) -> Added:
-    """Store one rollout, or find that it is there, or fill the bodies it has not.
-
-    Raises Conflict, naming the difference, when the id came with other content; Fenced for a life that is over.
-    """
-    stored = store_bodies(rollout)
-    with transaction.atomic():
-        group = locked(group)
-        _unfenced(group.life)
-        mine = {"run": group.run, "life": group.life, "external_id": rollout.external_id}
-        known = Trajectory.objects.filter(**mine).select_related("group").first()
-        if known is not None:
-            return _again(group, known, rollout, stored, by=by)
-        is_late = group.state != GroupState.COLLECTING
-        trajectory = _create(group, rollout, stored, is_late=is_late)
-        if is_late:
-            said = {"late": rollout.external_id}
-            group.note(group.state, by=by, reason=f"late rollout {rollout.external_id}", details=said)
-            return Added(trajectory, Status.LATE, True)
-        if group.trajectories.counted().count() >= group.group_size:
-            complete(group, by=by, reason="all rollouts are in")
-        return Added(trajectory, Status.CREATED, True)
-
-
-def locked(group: RolloutGroup) -> RolloutGroup:
-    """The group as it is now, locked until the transaction ends."""
-    rows = RolloutGroup.objects.locked().select_related("run", "life", "task", "rubric")
-    return rows.get(pk=group.pk)
-
-
-def _create(group: RolloutGroup, rollout: Rollout, stored: Stored, *, is_late: bool) -> Trajectory:
-    if rollout.outcome is None:
-        raise NotFound(
-            f"no rollout {rollout.external_id} yet", expected="its outcome first, then its bodies", where="external_id"
-        )
-    extra = rollout.extra | ({"policy_version": rollout.policy_version} if rollout.policy_version else {})
-    trajectory = Trajectory(
-        group=group,
-        run=group.run,
-        life=group.life,
-        external_id=rollout.external_id,
-        outcome=rollout.outcome,
-        reward=rollout.reward or "",
-        is_truncated=bool(rollout.is_truncated),
-        is_late=is_late,
-        patch=stored.patch,
-        patch_bytes=len(rollout.patch or b""),
-        event_body=stored.event_body or "",
-        event_count=stored.event_count,
-        log=stored.log or "",
-        log_bytes=len(rollout.log or b""),
-        raw_body=stored.raw_body,
-        tests=rollout.tests or [],
-        counts=rollout.counts or {},
-        extra=storable(extra),
-        problem=rollout.problem[:200],
-        content_digest=digest_of(canonical(rollout, stored, group=group.key)),
-    )
-    try:
-        with transaction.atomic():
-            trajectory.save(force_insert=True)
-    except IntegrityError:  # the same id went into another group, whose lock is not ours, at the same moment
-        raise Conflict(
-            f"rollout {rollout.external_id} is in two groups", got=group.key, expected="one group", where="group"
-        ) from None
-    return trajectory
-
-
-def _again(group: RolloutGroup, known: Trajectory, rollout: Rollout, stored: Stored, *, by: str) -> Added:
-    said = canonical(rollout, stored, group=group.key)
-    if digest_of(said) != known.content_digest:
-        _refuse(differences(canonical_of(known), said), known)
-    bodies = {"events": (known.event_body, stored.event_body), "log": (known.log, stored.log)}
-    if not known.event_count:  # none given, or said to be none: an empty body is filled once
-        bodies.pop("events")
-    _refuse({name: (old, new) for name, (old, new) in bodies.items() if old and new and old != new}, known)
-    filled = {}
-    if not known.event_count and stored.event_count not in (None, known.event_count):
-        filled |= {"event_body": stored.event_body, "event_count": stored.event_count}
-    if not known.log and stored.log:
-        filled |= {"log": stored.log, "log_bytes": len(rollout.log)}
-    if not filled:
-        return Added(known, Status.LATE if known.is_late else Status.EXISTS, False)
-    Trajectory.objects.filter(pk=known.pk).update(**filled)
-    for name, value in filled.items():
-        setattr(known, name, value)
-    if group.state != GroupState.COLLECTING and not group.bodies_ready and not bodies_missing(group):
-        _bodies_complete(group, by=by, reason="all wanted bodies are in")
-    return Added(known, Status.FILLED, False)
-
-
-def _refuse(differing: dict, known: Trajectory) -> None:
-    if differing:
-        raise Conflict(
-            f"rollout {known.external_id} came before with other content",
-            got={name: said for name, (_, said) in differing.items()},
-            expected={name: stored for name, (stored, _) in differing.items()},
-            where=", ".join(differing),
-        )
-
-
-def _bodies_complete(group: RolloutGroup, *, by: str, reason: str) -> None:
-    RolloutGroup.objects.filter(pk=group.pk).update(bodies_ready=True)
-    group.bodies_ready = True
-    group.note(group.state, by=by, reason=reason)
-    wake.grading()
+    """Store one rollout, or find that it is there, or fill the bodies it has not. Raises what `add_all` returns."""
+    [added] = add_all([Item(group, rollout, store_bodies(rollout))], by=by)
+    if isinstance(added, GradingError):
+        raise added
+    return added
 
 
 @transaction.atomic
 def seal(group: RolloutGroup, *, by: str) -> RolloutGroup:
     """Complete a group that stays smaller than declared. Sealing a group that is past collecting changes nothing."""
     group = locked(group)
-    _unfenced(group.life)
+    unfenced(group.life)
     if group.state == GroupState.COLLECTING:
         if not group.trajectories.counted().exists():
             raise WrongState(f"group {group.key} has no rollouts to seal", got=0, expected="at least 1 rollout")
@@ -228,7 +102,7 @@ def amend(
 ) -> RolloutGroup:
     """Change what a rollout's tests said (a flaky test). What was decided is decided anew, as a new version."""
     group = locked(group)
-    _unfenced(group.life)
+    unfenced(group.life)
     trajectory = group.trajectories.filter(external_id=external_id).first()
     if trajectory is None:
         raise NotFound(f"no rollout {external_id} in group {group.key}", where="external_id")
@@ -282,4 +156,4 @@ def _close(group: RolloutGroup) -> None:
 
 
 def _stop_waiting(group: RolloutGroup) -> None:
-    _bodies_complete(group, by=BY_DEADLINE, reason="collect deadline: graded with the bodies that are in")
+    bodies_complete(group, by=BY_DEADLINE, reason="collect deadline: graded with the bodies that are in")

@@ -1,18 +1,43 @@
 """A group becomes complete: letters, pins, which bodies are wanted, and what follows at once."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from itertools import count, product
 from random import SystemRandom
 from string import ascii_uppercase
 
-from grading import clock
+from grading import clock, wake
+from grading.errors import Fenced
 from grading.grader import gather
-from grading.models import RolloutGroup, Trajectory
+from grading.models import Life, RolloutGroup, Trajectory
 from grading.review import decisions
 from grading.scoring.rows import OK
 from grading.states import GroupState, Method, Outcome
 
 chance = SystemRandom()
+
+
+def locked(group: RolloutGroup) -> RolloutGroup:
+    """The group as it is now, locked until the transaction ends."""
+    [fresh] = locked_all([group.pk])
+    return fresh
+
+
+def locked_all(pks: Iterable[int]) -> list[RolloutGroup]:
+    """Several groups, locked in the one order that everybody keeps: two that want the same never wait crosswise."""
+    rows = RolloutGroup.objects.locked().select_related("run", "life", "task", "rubric")
+    return list(rows.filter(pk__in=set(pks)).order_by("pk"))
+
+
+def unfenced(life: Life) -> Life:
+    if life.fenced_at is not None:
+        raise Fenced(
+            f"life {life.n} is fenced: a newer process of the job took over",
+            got=life.n,
+            expected="the newest life; this process should end",
+            where="life",
+        )
+    return life
 
 
 def complete(group: RolloutGroup, *, by: str, reason: str) -> None:
@@ -36,6 +61,14 @@ def complete(group: RolloutGroup, *, by: str, reason: str) -> None:
         bodies_ready=not wanted or not bodies_missing(group),
     )
     decisions.after_complete(group, by=by)
+
+
+def bodies_complete(group: RolloutGroup, *, by: str, reason: str) -> None:
+    """Call under the group's lock: from here on it is graded with the bodies that are in."""
+    RolloutGroup.objects.filter(pk=group.pk).update(bodies_ready=True)
+    group.bodies_ready = True
+    group.note(group.state, by=by, reason=reason)
+    wake.grading()
 
 
 def bodies_missing(group: RolloutGroup) -> bool:

@@ -23,7 +23,7 @@ Flags = _object("Flags", {name: _optional(serializers.BooleanField) for name in 
 class Citation(serializers.Serializer):
     """A changed line of the patch, an event with the quoted words, or an execution result."""
 
-    kind = serializers.ChoiceField(CitationKind.__args__)
+    kind = serializers.CharField(help_text=", ".join(CitationKind.__args__))
     candidate = serializers.CharField(required=False, help_text="external_id; the candidate it stands in if left out")
     path = serializers.CharField(required=False)
     side = serializers.ChoiceField(Side.__args__, required=False)
