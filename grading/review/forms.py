@@ -32,7 +32,9 @@ class _Plain:
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
+        for name, field in self.fields.items():
+            if name.endswith("_deadline_s"):
+                field.required = False  # empty is an answer: no deadline
             if not isinstance(field.widget, forms.CheckboxInput):
                 field.widget.attrs["class"] = "input"
 

@@ -5,6 +5,7 @@ from collections import Counter
 from django.urls import reverse
 
 from grading.models import Finding, Verdict
+from grading.review import decisions
 from grading.review.pages import evidence
 from grading.review.pages.group_page import problem_words
 from grading.review.pages.ranking import CRITERION_CHOICES, Lane
@@ -52,7 +53,7 @@ def _verdicts(sitting: Sitting) -> list[dict]:
     rows, last = [], {}
     for verdict in sitting.group.verdicts.select_related("author").order_by("pk")[:MOST_ROWS]:
         order = _order(sitting, verdict)
-        what = "correction" if verdict.author_id else "recount" if verdict.parent_id else "verdict"
+        what = "correction" if verdict.grader == decisions.PERSON else "recount" if verdict.parent_id else "verdict"
         why = verdict.reason or ("" if verdict.is_valid else f"not valid: {len(verdict.problems)} problems")
         rows.append(
             {

@@ -5,8 +5,8 @@ from collections import Counter
 from django.core.paginator import Paginator
 
 from grading import clock
-from grading.models import Decision, Role, VerdictCandidate
-from grading.review import queue
+from grading.models import Decision, Role, Verdict, VerdictCandidate
+from grading.review import decisions, queue
 from grading.review.pages.group_page import title_of
 from grading.review.pages.sitting import Held, clock_of
 from grading.states import GroupState
@@ -77,7 +77,7 @@ def groups_page(groups, runs, query: dict) -> dict:
     if state in GroupState.values:
         rows = rows.filter(state=state)
     if corrected:
-        rows = rows.filter(verdicts__author__isnull=False).distinct()
+        rows = rows.filter(pk__in=Verdict.objects.filter(grader=decisions.PERSON).values("group"))
     page = Paginator(rows.order_by("-pk"), PAGE).get_page(query.get("page"))
     filters = {"run": run, "step": step, "task": task, "state": state, "corrected": corrected}
     return {
@@ -94,8 +94,8 @@ def groups_page(groups, runs, query: dict) -> dict:
 
 def _group_rows(groups, pks: list[int]) -> list[dict]:
     rows = queue.with_counts(groups.filter(pk__in=pks).select_related("run", "task")).order_by("-pk")
-    decisions = {d.group_id: d for d in Decision.objects.filter(group__in=pks).order_by("version")}
-    verdicts = [d.verdict_id for d in decisions.values() if d.verdict_id]
+    decided = {d.group_id: d for d in Decision.objects.filter(group__in=pks).order_by("version")}
+    verdicts = [d.verdict_id for d in decided.values() if d.verdict_id]
     placed = VerdictCandidate.objects.filter(verdict__in=verdicts).values_list("verdict_id", "tier")
     tiers = Counter(placed)
     return [
@@ -103,7 +103,7 @@ def _group_rows(groups, pks: list[int]) -> list[dict]:
             "group": group,
             "passed": group.passed,
             "valid": group.valid,
-            "decision": (decision := decisions.get(group.pk)),
+            "decision": (decision := decided.get(group.pk)),
             "tiers": [tiers[decision.verdict_id, t] for t in (1, 2, 3)] if decision and decision.verdict_id else None,
         }
         for group in rows

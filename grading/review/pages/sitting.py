@@ -6,7 +6,7 @@ from functools import cached_property
 
 from grading import clock
 from grading.models import Decision, Evidence, ReviewClaim, Role, RolloutGroup, Trajectory, Verdict, VerdictCandidate
-from grading.review import drafts
+from grading.review import decisions, drafts
 from grading.scoring.criteria import short
 from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Outcome, Policy, Purpose
 
@@ -123,7 +123,7 @@ class Sitting:
     @property
     def deadline(self) -> Clock | None:
         """What counts then is the grader's verdict: a correction that nobody approved decides nothing."""
-        graders = [verdict for verdict in self.verdicts if verdict.author_id is None]
+        graders = [verdict for verdict in self.verdicts if verdict.grader != decisions.PERSON]
         return clock_of(self.group, self.now, is_valid=bool(graders and graders[-1].is_valid))
 
     @cached_property
