@@ -2,12 +2,12 @@
 
 Key = sha256 of the plain bytes; events are NDJSON in canonical form (storable.py) in frames (event_frames.py), the rest
 is one zstd frame. Temp file, fsync, rename: only then a row may name the key. The same bytes are written once.
+Bodies of one request go into a Shelf: their flushes to disk overlap.
 """
 
 import hashlib
 import io
 import json
-import os
 import re
 import tempfile
 import time
@@ -24,6 +24,7 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 
 from grading.errors import BadInput, BodyCorrupt, NotFound, TooLarge
 from grading.event_frames import LEVEL, FrameWriter, read_frame, read_index
+from grading.shelf import Shelf
 from grading.storable import canonical_line
 
 EVENT_LIMIT_BYTES = 64 * 2**20
@@ -42,7 +43,11 @@ class EventBody(NamedTuple):
 
 
 def write_events(
-    events: Iterable[dict | bytes | str] | EventBody, *, event_limit: int = EVENT_LIMIT_BYTES, limit: int | None = None
+    events: Iterable[dict | bytes | str] | EventBody,
+    *,
+    event_limit: int = EVENT_LIMIT_BYTES,
+    limit: int | None = None,
+    shelf: Shelf | None = None,
 ) -> EventBody:
     """Store events as they come, holding one frame (or one event, if larger) in memory.
 
@@ -51,6 +56,7 @@ def write_events(
             An EventBody is what was written before, and comes back as it is.
         event_limit: bytes one event may have in canonical form.
         limit: bytes all events may have together, None for no limit.
+        shelf: what keeps the body, later and with others; None keeps it at once.
     Returns:
         The key and the sizes. No events at all is a body too: of 0 events.
     Raises:
@@ -59,7 +65,7 @@ def write_events(
     """
     if isinstance(events, EventBody):
         return events
-    with _incoming() as body:
+    with _incoming(shelf) as body:
         writer = FrameWriter(body)
         for number, event in enumerate(events):
             line = canonical_line(event, where=f"event {number}")
@@ -103,18 +109,23 @@ def count(sha256: str) -> int:
         return read_index(stored, name).events
 
 
-def write_bytes(data: bytes) -> str:
-    """Store a log, a patch or a file as it is; returns its key."""
+def write_bytes(data: bytes, *, shelf: Shelf | None = None) -> str:
+    """Store a log, a patch or a file as it is; returns its key. `shelf` as for `write_events`."""
     sha256 = hashlib.sha256(data).hexdigest()
-    return sha256 if _storage().exists(_bytes_name(sha256)) else write_stream([data], expected=sha256)[0]
+    if not _storage().exists(_bytes_name(sha256)):
+        write_stream([data], expected=sha256, shelf=shelf)
+    return sha256
 
 
-def write_stream(chunks: Iterable[bytes], *, expected: str | None = None) -> tuple[str, int]:
+def write_stream(
+    chunks: Iterable[bytes], *, expected: str | None = None, shelf: Shelf | None = None
+) -> tuple[str, int]:
     """Like `write_bytes` for what comes in pieces; none of them stays in memory.
 
     Args:
         chunks: the bytes in order.
         expected: the key they must have, None for any.
+        shelf: as for `write_events`.
     Returns:
         The key, and how many plain bytes there were.
     Raises:
@@ -122,7 +133,7 @@ def write_stream(chunks: Iterable[bytes], *, expected: str | None = None) -> tup
     """
     digest, size = hashlib.sha256(), 0
     packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compressobj()
-    with _incoming() as body:
+    with _incoming(shelf) as body:
         for chunk in chunks:
             digest.update(chunk)
             size += len(chunk)
@@ -169,8 +180,8 @@ def sweep_incoming(older_than_s: float = 86_400) -> int:
 class _Incoming:
     """A body on its way in: in memory while small, then in a temporary file beside the final place."""
 
-    def __init__(self, storage: Storage):
-        self.storage, self.size = storage, 0
+    def __init__(self, storage: Storage, shelf: Shelf):
+        self.storage, self.shelf, self.size = storage, shelf, 0
         self._file: BinaryIO = io.BytesIO()
         self._path: Path | None = None
 
@@ -189,27 +200,20 @@ class _Incoming:
         self._file.write(memory.getvalue())
 
     def keep(self, name: str) -> None:
-        """Make it durable under its key; a body that is already there stays."""
+        """Hand it to the shelf, on disk; a body that is already there stays. S3 keeps it at once."""
         if self.storage.exists(name):
             self.size = self.storage.size(name)
         elif isinstance(self.storage, FileSystemStorage):
-            self._rename(Path(self.storage.path(name)))
+            if self._path is None:
+                self._roll_to_disk()
+            self._file.close()
+            self.shelf.put(self._path, Path(self.storage.path(name)))
+            self._path = None
         else:
             self._file.seek(0)
             saved = self.storage.save(name, File(self._file))
             if saved != name:  # another writer of the same bytes was faster and the storage renamed ours
                 self.storage.delete(saved)
-
-    def _rename(self, final: Path) -> None:
-        if self._path is None:
-            self._roll_to_disk()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        created = not final.parent.exists()
-        final.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(self._path, final)
-        for folder in (final.parent, final.parent.parent, final.parent.parent.parent)[: 3 if created else 1]:
-            _fsync_folder(folder)
 
     def close(self) -> None:
         self._file.close()
@@ -218,26 +222,20 @@ class _Incoming:
 
 
 @contextmanager
-def _incoming() -> Iterator[_Incoming]:
-    body = _Incoming(_storage())
-    try:
-        yield body
-    finally:
-        body.close()
+def _incoming(shelf: Shelf | None) -> Iterator[_Incoming]:
+    with Shelf() as own:
+        body = _Incoming(_storage(), shelf or own)
+        try:
+            yield body
+        finally:
+            body.close()
+        own.keep()
 
 
 def _folder_of(storage: Storage) -> str:
     if isinstance(storage, FileSystemStorage):
         return storage.path(_INCOMING)
     return tempfile.gettempdir()
-
-
-def _fsync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

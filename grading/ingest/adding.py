@@ -1,4 +1,4 @@
-"""Rollouts are stored in batches: each whole or not at all, their groups locked once, completion counted under the lock.
+"""Rollouts are stored in batches: each whole or not at all, groups locked once, completion counted under the lock.
 
 Nothing is written before every item is judged, so a refused one leaves no trace and the others go in.
 """
@@ -75,9 +75,9 @@ class _Batch:
 
     def _known(self) -> dict[tuple[int, str], Trajectory]:
         """The rows of these ids, by life and id."""
-        lives = {group.life_id: group for group in self.groups.values()}
-        ids = {item.rollout.external_id for item in self.items}
         runs = {group.run_id for group in self.groups.values()}
+        lives = {group.life_id for group in self.groups.values()}
+        ids = {item.rollout.external_id for item in self.items}
         rows = Trajectory.objects.filter(run__in=runs, life__in=lives, external_id__in=ids)
         found = {(row.life_id, row.external_id): row for row in rows.order_by()}
         for row in found.values():

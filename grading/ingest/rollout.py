@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from grading import bodies
 from grading.errors import TooLarge
+from grading.shelf import Shelf
 
 EVENTS_LIMIT_BYTES = 1024 * 2**20  # events of one rollout, plain
 LOG_LIMIT_BYTES = 256 * 2**20
@@ -45,17 +46,22 @@ class Stored(NamedTuple):
     raw_body: str
 
 
-def store_bodies(rollout: Rollout) -> Stored:
-    """Write patch, events and log. A rollout whose events break off raises, and nothing names what was written."""
+def store_bodies(rollout: Rollout, *, shelf: Shelf | None = None) -> Stored:
+    """Write patch, events and log, durable at once or with the shelf.
+
+    A rollout whose events break off raises, and nothing names what was written.
+    """
     if rollout.log is not None and len(rollout.log) > LOG_LIMIT_BYTES:
         raise TooLarge("the log is too long", got=f"{len(rollout.log)} bytes", expected=f"<= {LOG_LIMIT_BYTES}")
-    events = None if rollout.events is None else bodies.write_events(rollout.events, limit=EVENTS_LIMIT_BYTES)
+    events = None
+    if rollout.events is not None:
+        events = bodies.write_events(rollout.events, limit=EVENTS_LIMIT_BYTES, shelf=shelf)
     return Stored(
-        patch=bodies.write_bytes(rollout.patch) if rollout.patch else "",
+        patch=bodies.write_bytes(rollout.patch, shelf=shelf) if rollout.patch else "",
         event_body=events and events.sha256,
         event_count=events.events if events else None,
-        log=bodies.write_bytes(rollout.log) if rollout.log else None,
-        raw_body=bodies.write_bytes(rollout.raw) if rollout.raw else "",
+        log=bodies.write_bytes(rollout.log, shelf=shelf) if rollout.log else None,
+        raw_body=bodies.write_bytes(rollout.raw, shelf=shelf) if rollout.raw else "",
     )
 
 
