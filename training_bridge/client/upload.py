@@ -14,6 +14,7 @@ from training_bridge.client.shared import Backoff, Shared, log
 from training_bridge.client.trajectory import to_json
 from training_bridge.client.waiting import BATCH_ITEMS, Errand, Waiting
 
+TOGETHER_BYTES = 2**20  # bodies are collected up to this size and sent as one request
 SINGLE_JSON_BYTES = 6 * 2**20  # above it one rollout goes as NDJSON: the server's limit for JSON is 8 MB
 
 
@@ -171,15 +172,41 @@ class Uploader:
         return True
 
     def _send_bodies(self, life: int, group: str, already: set[str]) -> None:
-        waiting = self._waiting
-        with waiting.changed:
-            bodies: list[tuple[str, Lines]] = list(waiting.bodies.groups[group].waiting.items())
+        """Send the bodies of a group, small ones together: a request each costs the server more than the bodies do."""
+        with self._waiting.changed:
+            bodies: list[tuple[str, Lines]] = list(self._waiting.bodies.groups[group].waiting.items())
+        together: dict[str, bytes] = {}
         for external_id, lines in bodies:
-            if external_id not in already:
+            if external_id in already:
+                self._settle(group, external_id)
+            elif (text := _small(lines)) is not None:
+                together[external_id] = text
+            else:
                 self._send_body(life, external_id, lines)
-            with waiting.changed:
-                waiting.bodies.settle(group, external_id)
-                waiting.changed.notify_all()
+                self._settle(group, external_id)
+            if sum(map(len, together.values())) >= TOGETHER_BYTES:
+                self._send_together(life, group, together)
+                together = {}
+        if together:
+            self._send_together(life, group, together)
+
+    def _send_together(self, life: int, group: str, texts: dict[str, bytes]) -> None:
+        try:
+            answer = self._api.stream(f"{self._api.run_path}/trajectories?life={life}", texts.values)
+            self._report_items(answer)
+        except Refused as refused:
+            if len(texts) == 1 or refused.status == 401:
+                self._refused(f"bodies of {', '.join(texts)}", refused)
+            else:  # one of them is to blame: find out which
+                for external_id, text in texts.items():
+                    self._send_body(life, external_id, lambda text=text: [text])
+        for external_id in texts:
+            self._settle(group, external_id)
+
+    def _settle(self, group: str, external_id: str) -> None:
+        with self._waiting.changed:
+            self._waiting.bodies.settle(group, external_id)
+            self._waiting.changed.notify_all()
 
     def _send_body(self, life: int, external_id: str, lines: Lines) -> None:
         try:
@@ -209,3 +236,18 @@ class Uploader:
         elif away is None and self._away:
             log.info("gagar: uploads go through again, %d wait", waits)
         self._away = away is not None
+
+
+def _small(lines: Lines) -> bytes | None:
+    """The text of a body; None if it is large, or if the job's callable fails (which `_send_body` then reports)."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        for line in lines():
+            parts.append(line)
+            size += len(line)
+            if size >= TOGETHER_BYTES:
+                return None
+    except Exception:
+        return None
+    return b"".join(parts)

@@ -254,14 +254,21 @@ class LittleServer:
         return {"external_id": t["external_id"], "status": "exists" if known else "created"}
 
     def _take_lines(self, life: int, lines: list[dict]) -> tuple[int, dict]:
-        head, *events, end = lines
-        assert head.pop("type") == "trajectory" and end == {"type": "end"}
+        items = []
+        while lines:
+            length = lines.index({"type": "end"})
+            items.append(self._take_body(life, lines[0], lines[1:length]))
+            lines = lines[length + 1 :]
+        return 200, {"items": items}
+
+    def _take_body(self, life: int, head: dict, events: list[dict]) -> dict:
+        assert head.pop("type") == "trajectory"
         item = self._take(life, head)
         if events or "log" in head or "log_base64" in head:
             log = head.get("log", "").encode() or base64.b64decode(head.get("log_base64", ""))
             self.bodies[life, head["external_id"]] = [*events, {"log": log}]
             item["status"] = "filled"
-        return 200, {"items": [item]}
+        return item
 
 
 class Handler(BaseHTTPRequestHandler):

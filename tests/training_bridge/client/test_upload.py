@@ -63,6 +63,20 @@ def test_a_callable_that_fails_is_a_problem_and_the_others_still_travel(server, 
     assert list(server.bodies) == [(1, "good")] and "bad" in gagar.problems[0]
 
 
+def test_small_bodies_travel_together_and_a_large_one_alone(server, connect):
+    server.bodies_answer = "undecided"
+    small, large = [{"kind": "message", "text": "hi"}], [{"kind": "message", "text": "x" * 2**20}]
+    with connect() as gagar:
+        group = gagar.declare("g", task="t", step=1, group_size=5)
+        for i in range(5):
+            group.submit(f"g-{i}", outcome="passed", events=large if i == 2 else small)
+        server.wait(lambda: server.calls["GET groups"])
+        posts = server.calls["POST trajectories"]
+        server.bodies_answer = "wanted"
+        server.wait(lambda: len(server.bodies) == 5)
+    assert server.calls["POST trajectories"] == posts + 2 and gagar.problems == []
+
+
 def test_a_rollout_without_a_body_says_that_none_will_follow(server, connect):
     with connect() as gagar:
         submit(gagar)
