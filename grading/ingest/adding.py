@@ -95,8 +95,8 @@ class _Batch:
     def store(self) -> list[Added | GradingError]:
         answers = [self._judge(item) for item in self.items]
         Trajectory.objects.bulk_create(self.new)
-        if self.filled:
-            Trajectory.objects.bulk_update(self.filled.values(), BODY_FIELDS)
+        for row in self.filled.values():
+            row.save(update_fields=BODY_FIELDS)  # bulk_update takes three times as long
         for pk, group in self.groups.items():
             self._finish(group, self.counted.get(pk))
         return answers
