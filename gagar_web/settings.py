@@ -163,6 +163,7 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(GAGAR_DATA_DIR / "beat")
 CELERY_BEAT_SCHEDULE = {
     "grading-sweep": {"task": "grading.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
+    "bodies-sweep": {"task": "grading.tasks.sweep_bodies", "schedule": 3600.0, "options": {"expires": 600}},
     "delivery-sweep": {"task": "training_bridge.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
 }
 

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from grading import bodies
 from grading.grader import job
 from grading.review import deadlines
 
@@ -17,3 +18,9 @@ def sweep() -> None:
     """Every 2 s: deadlines that have passed, and groups whose wake-up was lost or whose grader died."""
     deadlines.sweep()
     job.drain()
+
+
+@shared_task(acks_late=True)
+def sweep_bodies() -> None:
+    """Every hour: half-written files that a killed process left behind."""
+    bodies.sweep_incoming()
