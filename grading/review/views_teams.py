@@ -86,10 +86,9 @@ def member_remove(request, slug, pk):
 @admin_required
 @require_http_methods(["GET", "POST"])
 def run_new(request):
-    teams = Team.objects.visible_to(request.user, Role.ADMIN)
-    form = NewRun(
-        request.POST or None, teams=teams, initial={"team": teams.filter(slug=request.GET.get("team", "")).first()}
-    )
+    teams = Team.objects.visible_to(request.user, Role.ADMIN).order_by("name")
+    asked = teams.filter(slug=request.GET.get("team", "")).first() or teams.first()
+    form = NewRun(request.POST or None, teams=teams, initial={"team": asked})
     if request.method == "POST" and form.is_valid():
         run = form.save(commit=False)
         token = people.open_run(run, user=request.user)

@@ -170,7 +170,9 @@ class _Drawing:
             return 0
         common = self.options.shares.common(self.path, hunk.lines)
         changed = sum(line.is_changed for line in hunk.lines)
-        return common if 2 * common >= self.options.shares.of and changed >= MIN_FOLD_LINES else 0
+        # More than one: a lone candidate shares every change with itself.
+        is_shared = common > 1 and 2 * common >= self.options.shares.of
+        return common if is_shared and changed >= MIN_FOLD_LINES else 0
 
     def row(self, line: Line, text: HunkText, n: int, shared: int) -> str:
         number = line.number

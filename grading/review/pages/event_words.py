@@ -1,18 +1,20 @@
 """One event in our smaller shape or as an ATIF step, in words: its kind, one line, its parts. Core."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grading.integrity.events import event_text
+from grading.integrity.events import command_text, event_text, is_acting
 from grading.review.diffs.text import visible
 from grading.review.pages.ansi import plain
 
 KINDS = ("message", "action", "observation", "edit", "test", "submit", "system")
 SOURCES = {"agent": "action", "user": "message", "system": "system", "environment": "observation"}
 LINE_CHARS = 200
+WRAPPER = re.compile(r"</?\w+>|<returncode>-?\d+</returncode>")  # how a scaffold frames what came back
 READ_CHARS = 20_000  # of a text, to find its first line
 
 
@@ -35,8 +37,10 @@ def kind_of(event: Mapping[str, Any]) -> str:
 
 def line_of(event: Mapping[str, Any]) -> str:
     """Returns: the first line that says something, at most 200 characters, nothing hidden in it."""
-    text = plain(event_text(event)[:READ_CHARS])
-    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    text = command_text(event) if is_acting(event) else ""
+    text = plain((text or event_text(event))[:READ_CHARS])
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    line = next((line for line in lines if not WRAPPER.fullmatch(line)), lines[0] if lines else "")
     line = visible(" ".join(line.split()))
     return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1]}…"
 

@@ -28,11 +28,19 @@ def parts(sitting: Sitting, letters: Iterable[str]) -> list[dict]:
             {
                 "letter": letter,
                 "tier": tiers.get(letter),
-                "items": [item(sitting, e, trajectory, e.number, shown) for e in current],
+                "items": _noted_once([item(sitting, e, trajectory, e.number, shown) for e in current]),
                 "older": [item(sitting, e, trajectory, number_of(sitting, e), shown) for e in older],
             }
         )
     return found
+
+
+def _noted_once(items: list[dict]) -> list[dict]:
+    """Several citations of one score stand under its reason, once."""
+    for before, here in zip(items[-2::-1], items[:0:-1], strict=True):
+        if (before["title"], before["note"]) == (here["title"], here["note"]):
+            here["note"] = ""
+    return items
 
 
 def split(sitting: Sitting, trajectory: Trajectory) -> tuple[list[Evidence], list[Evidence]]:

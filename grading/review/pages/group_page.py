@@ -66,7 +66,7 @@ def group_page(
         **_tab(sitting, tab, (left, right), signals, query),
         "evidence": evidence.parts(sitting, shown),
         "about_choices": ABOUT_CHOICES,
-        "draft": draft_fields(posted, query),
+        "draft": draft_fields(posted, query, cited_first(sitting, right, left)),
     }
 
 
@@ -156,7 +156,12 @@ def _tab(sitting: Sitting, tab: str, pair: tuple, signals: list[Signal], query: 
     return context
 
 
-def draft_fields(posted: Posted | None, query: dict) -> dict:
+def cited_first(sitting: Sitting, *sides: Trajectory | None) -> str:
+    """Whose citation an empty row is for: the ranked one right, else left."""
+    return next((t.letter for t in sides if t and is_ranked(t, sitting.group)), "")
+
+
+def draft_fields(posted: Posted | None, query: dict, letter: str) -> dict:
     """Reason and citations as typed, or prefilled by a link, and two empty rows more."""
     if posted:
         rows = [_row(n, cited) for n, cited in enumerate(posted.citations, 1)]
@@ -164,7 +169,7 @@ def draft_fields(posted: Posted | None, query: dict) -> dict:
         names = ("letter", "about", "kind", "place", "quote")
         asked = {f"cite-1-{name}": [query.get(f"cite_{name}", "")] for name in names}
         rows = [_row(1, cited) | {"error": ""} for cited in read_citations(asked)]
-    empty = {"letter": "", "about": ABOUT[0], "kind": "new", "place": "", "quote": "", "error": ""}
+    empty = {"letter": letter, "about": ABOUT[0], "kind": "new", "place": "", "quote": "", "error": ""}
     rows += [{"n": len(rows) + 1 + k, **empty} for k in range(EMPTY_ROWS)]
     return {"reason": posted.reason if posted else "", "citations": rows}
 

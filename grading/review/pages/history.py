@@ -113,6 +113,9 @@ def verdict_page(sitting: Sitting, verdict: Verdict) -> dict:
         "problems": [sitting.lettered(problem_words(problem)) for problem in verdict.problems],
     }
     parts = evidence.parts(then, [t.letter for t in sitting.trajectories])
+    for part in parts:
+        for item in part["items"]:
+            item["title"] = f"{part['letter']} {item['title']}"
     return {
         "group": sitting.group,
         "verdict": shown,

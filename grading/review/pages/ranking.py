@@ -54,7 +54,7 @@ def ranking(sitting: Sitting, draft: Draft | None = None, posted: Posted | None 
     return {
         "criteria": CRITERION_CHOICES,
         "lanes": lanes,
-        "unranked": [{"letter": t.letter, "words": "passed, not ranked"} for t in passes],
+        "unranked": [{"letter": t.letter, "words": "passed"} for t in passes],
         "context_cards": [{"letter": t.letter, "words": sitting.words_of(t)} for t in others],
     }
 
