@@ -40,9 +40,9 @@ class NumberedReceipt(msgspec.Struct):
     n: messages.Ordinal
     life: messages.Ordinal
     group: messages.Name
-    version: messages.Count
+    version: messages.Small
     status: messages.ReceiptStatus
-    step: messages.Count
+    step: messages.Small
 
 
 class Receipts(msgspec.Struct):
@@ -56,7 +56,7 @@ class NumberedMetrics(msgspec.Struct):
     """{n, step, values}"""
 
     n: messages.Ordinal
-    step: messages.Count
+    step: messages.Small
     values: dict[messages.Name, float | messages.NonFinite]
 
 

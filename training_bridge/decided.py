@@ -47,13 +47,12 @@ def factor_numbers(
 
 def decision_numbers(decision: Decision, trajectories: list[Trajectory] | None = None) -> Numbers:
     """What training gets for a decision. Call after the group's lock, so that findings are read as they are."""
-    said = {}
+    # What was decided is paid, the same in every epoch; a quarantine or its release is a decision of its own.
+    said = {"broken_evaluation": decision.kind in NOT_TRAINED}
     if decision.kind == DecisionKind.BASELINE:
         said["method"] = Method.OUTCOME
     if decision.kind == DecisionKind.FALLBACK:
         said["fallback_reason"] = decision.reason or decision.kind
-    if decision.kind in NOT_TRAINED:
-        said["broken_evaluation"] = True  # zero throughout, whatever the task's mark says by now
     verdict = decision.verdict if decision.kind == DecisionKind.VERDICT else None
     return group_numbers(decision.group, verdict, trajectories=trajectories, **said)
 

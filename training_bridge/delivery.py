@@ -4,6 +4,7 @@ import logging
 
 from django.db import transaction
 from django.db.models import F
+from msgspec import structs
 
 from grading import clock, wake
 from grading.models import Decision, GroupEvent, RolloutGroup, Run, Trajectory
@@ -13,13 +14,15 @@ from training_bridge.decided import decision_numbers, group_numbers, reason_of
 from training_bridge.errors import NoStream
 from training_bridge.models import Delivery, Receipt, Stream
 from training_bridge.payload import Numbers
-from training_bridge.protocol.messages import AdvantageRow, Advantages, Control
+from training_bridge.protocol.messages import AdvantageRow, Advantages, Control, ProtocolError
 from training_bridge.protocol.wire import encode_row
+from training_bridge.redistribution.regimes import EXCLUDED
 
 log = logging.getLogger(__name__)
 BATCH = 64
 BY = "bridge"
 REFUSED = "numbers_refused"
+UNSENDABLE = "row_too_large"
 DONE = (Receipt.Status.APPLIED, Receipt.Status.TOO_LATE, Receipt.Status.EXPIRED, Receipt.Status.NOT_USED)
 
 
@@ -107,7 +110,13 @@ def _numbers(decision: Decision, trajectories: list[Trajectory]) -> Numbers:
 
 def _row(stream: Stream, seq: int, decision: Decision, numbers: Numbers) -> Delivery:
     message = advantages_message(seq, decision, numbers)
-    text, sha256 = encode_row(message)
+    try:
+        text, sha256 = encode_row(message)
+    except ProtocolError:
+        # A group of thousands fits into no message: its row says so, and the stream goes on.
+        log.exception("group %s, decision %s cannot be sent", decision.group.key, decision.version)
+        message = structs.replace(message, rows=(), regime=EXCLUDED, reason=UNSENDABLE, train=False)
+        text, sha256 = encode_row(message)
     return Delivery(
         stream=stream, epoch=stream.epoch, seq=seq, decision=decision, group=decision.group, version=decision.version,
         regime=message.regime, reason=message.reason or "", train=message.train, text=text, sha256=sha256,

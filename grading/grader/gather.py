@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
+from django.db.models import OuterRef, Subquery
+
 from grading import bodies
 from grading.grader.material import CandidateMaterial, GroupMaterial
 from grading.integrity.events import event_text
-from grading.models import RolloutGroup, Trajectory
+from grading.models import Finding, RolloutGroup, Trajectory
 from grading.review.diffs.parse import parse_patch
 from grading.review.diffs.patch import Patch
 from grading.scoring.rows import EffectiveGroup, Row, effective_group
@@ -40,6 +42,13 @@ def effective(group: RolloutGroup, trajectories: Iterable[Trajectory] | None = N
         mask_truncated=group.run.mask_truncated,
         broken_evaluation=group.task.is_broken,
     )
+
+
+def cleared(group: RolloutGroup) -> set[str]:
+    """External ids of rollouts whose finding a person withdrew last: no grader confirms it again."""
+    last = Finding.objects.filter(trajectory=OuterRef("pk")).order_by("-pk").values("kind")[:1]
+    withdrawn = group.trajectories.annotate(last_finding=Subquery(last)).filter(last_finding="")
+    return set(withdrawn.values_list("external_id", flat=True))
 
 
 def patch_of(trajectory: Trajectory) -> bytes:

@@ -8,15 +8,26 @@ from grading.grader.shape import GraderReply
 from grading.models import Evidence, Finding, RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.scoring.factors import Ranking
 from grading.states import Purpose
+from grading.storable import storable
 
 TIERS = (1, 2, 3)
 PLACES = Decimal("0.000000001")
+EVIDENCE_KEPT = 2000  # rows of one verdict; its reply keeps them all
 
 
-def store(group: RolloutGroup, reply: GraderReply, checked: Checked, material: GroupMaterial, **fields) -> Verdict:
+def store(
+    group: RolloutGroup,
+    reply: GraderReply,
+    checked: Checked,
+    material: GroupMaterial,
+    *,
+    said: GraderReply | None = None,
+    **fields,
+) -> Verdict:
     """Write a verdict whole. Call inside a transaction that holds the group's lock.
 
-    `fields`: grader, and where they apply purpose, parent, author, reason, fencing, duration_s, cost_usd.
+    `said` is kept as the reply where only a part of it was checked. `fields`: grader, and where they apply purpose,
+    parent, author, reason, fencing, duration_s, cost_usd.
     """
     rubric = group.rubric or group.run.rubric
     verdict = Verdict.objects.create(
@@ -24,11 +35,11 @@ def store(group: RolloutGroup, reply: GraderReply, checked: Checked, material: G
         rubric=rubric,
         formula=rubric.formula,
         is_valid=checked.valid,
-        problems=[problem.to_json() for problem in checked.problems],
-        reply=reply.to_json(),
+        problems=storable([problem.to_json() for problem in checked.problems]),
+        reply=storable((said or reply).to_json()),
         ranking=_ranking_json(checked.grades.ranking) if checked.valid else {},
-        revisions=reply.to_json()["revisions"],
-        notes=[reply.notes] if reply.notes else [],
+        revisions=storable(reply.to_json()["revisions"]),
+        notes=storable([reply.notes]) if reply.notes else [],
         **fields,
     )
     trajectories = {t.external_id: t for t in group.trajectories.counted()}
@@ -55,7 +66,7 @@ def _store_candidates(verdict: Verdict, reply: GraderReply, checked: Checked, tr
                         verdict=verdict,
                         trajectory=trajectories[id],
                         scores=dict(entries[id].scores),
-                        reasons=dict(entries[id].reasons),
+                        reasons=storable(dict(entries[id].reasons)),
                         flags=sorted(flag for flag, raised in entries[id].flags.items() if raised),
                         weighted_score=(Decimal(weighted.numerator) / weighted.denominator).quantize(PLACES),
                         tier=tier,
@@ -78,15 +89,15 @@ def _store_evidence(verdict: Verdict, reply: GraderReply, material: GroupMateria
     rows = []
     for id, about, citation in cited(reply):
         candidate = material.get(citation.candidate)
-        if id in trajectories and candidate is not None:
+        if id in trajectories and candidate is not None and len(rows) < EVIDENCE_KEPT:
             state = candidate.resolve(citation).state
             rows.append(
                 Evidence(
                     verdict=verdict,
                     trajectory=trajectories[id],
-                    about=about,
+                    about=storable(about)[:40],
                     number=len(rows) + 1,
-                    citation=citation.to_json(),
+                    citation=storable(citation.to_json()),
                     state=state,
                 )
             )
@@ -105,8 +116,8 @@ def _store_findings(verdict: Verdict, checked: Checked, trajectories: dict) -> N
             trajectory=trajectory,
             kind=finding.kind,
             verdict=verdict,
-            by=verdict.said_by,
-            reason=finding.reason,
-            citations=[citation.to_json() for citation in finding.citations],
+            by=verdict.said_by[:150],
+            reason=storable(finding.reason),
+            citations=storable([citation.to_json() for citation in finding.citations]),
         )
         Trajectory.objects.filter(pk=trajectory.pk).update(integrity=finding.kind)

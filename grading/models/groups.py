@@ -129,20 +129,17 @@ class RolloutGroup(models.Model):
         """
         now = clock.now()
         with transaction.atomic():
-            taken = (
-                RolloutGroup.objects.gradable(now)
-                .filter(pk=self.pk)
-                .update(
-                    state=GroupState.GRADING,
-                    claimed_until=now + timedelta(seconds=lease_s),
-                    claimed_by=by,
-                    fencing=F("fencing") + 1,
-                    grading_attempts=F("grading_attempts") + 1,
-                )
+            free = RolloutGroup.objects.gradable(now).filter(pk=self.pk)
+            here = free.locked().values_list("state", flat=True).first()  # not what we read before: it may be older
+            taken = here and free.update(
+                state=GroupState.GRADING,
+                claimed_until=now + timedelta(seconds=lease_s),
+                claimed_by=by,
+                fencing=F("fencing") + 1,
+                grading_attempts=F("grading_attempts") + 1,
             )
             if not taken:
                 return False
-            here = self.state
             self.refresh_from_db()
             GroupEvent.objects.create(
                 group=self, old=here, new=GroupState.GRADING, by=by, reason=f"attempt {self.grading_attempts}"

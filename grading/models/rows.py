@@ -32,12 +32,16 @@ def team_rows(team: str, run: str | None = None) -> type[TeamRows]:
     return type("TeamRowsOf", (TeamRows,), {"team_path": team, "run_path": run})
 
 
-class FrozenRows(TeamRows):
+class FrozenSet(models.QuerySet):
     def update(self, **kwargs):
         raise FrozenRow(f"{self.model.__name__} rows are history and never edited", got=sorted(kwargs))
 
     def delete(self):
         raise FrozenRow(f"{self.model.__name__} rows are history and never deleted")
+
+
+class FrozenRows(FrozenSet, TeamRows):
+    """Rows that a team owns and that are history."""
 
 
 class Frozen(models.Model):
@@ -49,7 +53,8 @@ class Frozen(models.Model):
     def save(self, *args, **kwargs):
         if not self._state.adding:
             raise FrozenRow(f"{type(self).__name__} {self.pk} is history and never edited")
-        super().save(*args, **kwargs)
+        # A new object under an old key would be an UPDATE to Django.
+        super().save(*args, **kwargs | {"force_insert": True})
 
     def delete(self, *args, **kwargs):
         raise FrozenRow(f"{type(self).__name__} {self.pk} is history and never deleted")

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from grading.models.rows import Frozen
+from grading.models.rows import Frozen, FrozenSet
 from grading.scoring.criteria import Rubric
 
 
@@ -15,6 +15,8 @@ class RubricVersion(Frozen):
     formula = models.CharField(max_length=30, default="gagar-1")
     published_at = models.DateTimeField(auto_now_add=True)
     published_by = models.ForeignKey("grading.User", models.SET_NULL, null=True, related_name="+")
+
+    objects = FrozenSet.as_manager()
 
     def __str__(self) -> str:
         return f"{self.name} v{self.number}"

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from grading.models.rows import Frozen, FrozenRows, TeamRows
+from grading.models.rows import Frozen, FrozenRows
 from grading.states import Purpose
 
 
@@ -62,7 +62,7 @@ class VerdictCandidate(Frozen):
         ordering = ["tier", "rank", "trajectory_id"]
 
 
-class EvidenceRows(FrozenRows, TeamRows):
+class EvidenceRows(FrozenRows):
     team_path, run_path = "verdict__group__run__team", "verdict__group__run"
 
 

@@ -7,12 +7,14 @@ from django.db import transaction
 
 from grading.errors import BadInput, Conflict, WrongState
 from grading.grader import gather, verdicts
-from grading.grader.parse import check
+from grading.grader.material import GroupMaterial
+from grading.grader.parse import CLAIMS, check
 from grading.grader.shape import CandidateReply, Cited, GraderReply, Order, Revision
 from grading.grader.wire import read
 from grading.models import RolloutGroup, Verdict
 from grading.review import decisions
 from grading.review.recount import only_ranked
+from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST
 from grading.states import GroupState
 
 Edits = Mapping[str, Mapping]  # external id -> what changes
@@ -38,32 +40,60 @@ def correct(
     if group.state in (GroupState.COLLECTING, GroupState.COMPLETE, GroupState.GRADING):
         raise WrongState(f"group {group.key} is {group.state}: there is no verdict to correct yet")
     newest = decisions.newest_verdict(group)
-    if newest is None or newest.pk != parent:
+    if newest is None:
+        raise WrongState(f"group {group.key} was decided without a verdict: there is none to correct")
+    if newest.pk != parent:
         raise Conflict(
             "somebody saved a newer verdict while you worked: nothing of yours is stored yet",
             got=parent,
-            expected=newest.pk if newest else None,
+            expected=newest.pk,
         )
     citations = citations or {}
     if not reason.strip():
         raise BadInput("a correction needs a reason")
     if not any(citations.values()):
         raise BadInput("a correction needs a citation", expected="a changed line, an event or a result")
-    reply = corrected_reply(newest, scores=scores, flags=flags, order=order, citations=citations, reason=reason)
     material = gather.material_of(group)
-    reply = only_ranked(reply, material)
+    said = inherited(newest, material)
+    reply = corrected_reply(said, scores=scores, flags=flags, order=order, citations=citations, reason=reason)
     checked = check(reply, material, newest.rubric.rubric)
     if not checked.valid:
-        raise BadInput("the correction is not valid yet", got="; ".join(str(p) for p in checked.problems[:8]))
+        raise BadInput("the correction is not valid yet", got="; ".join(map(str, checked.problems)))
     verdict = verdicts.store(
-        group, reply, checked, material, grader="person", parent=newest, author=user, reason=reason
+        group, reply, checked, material, grader=decisions.PERSON, parent=newest, author=user, reason=reason
     )
     group.note(group.state, by=user.username, reason=f"correction: {reason}", details={"verdict": verdict.pk})
     return verdict
 
 
+def inherited(newest: Verdict, material: GroupMaterial) -> GraderReply:
+    """What a correction starts from: the newest reply over the rows as they are; of an invalid one, what can stand.
+
+    A person must be able to mend a reply whose citations or ids are the grader's invention.
+    """
+    reply = only_ranked(read(newest.reply)[0], material)
+    if newest.is_valid:
+        return reply
+    entries = {entry.id: entry for entry in reply.candidates}
+    return GraderReply(tuple(_what_stands(entry, material) for entry in entries.values()), notes=reply.notes)
+
+
+def _what_stands(entry: CandidateReply, material: GroupMaterial) -> CandidateReply:
+    own = material.passing[entry.id]
+    return replace(
+        entry,
+        scores={c: s for c, s in entry.scores.items() if c in CRITERIA and type(s) is int and LOWEST <= s <= HIGHEST},
+        flags={flag: raised for flag, raised in entry.flags.items() if flag in FLAGS},
+        citations=tuple(
+            cited
+            for cited in entry.citations
+            if cited.about in CLAIMS and cited.citation.candidate == entry.id and own.resolve(cited.citation).resolves
+        ),
+    )
+
+
 def corrected_reply(
-    newest: Verdict,
+    said: GraderReply,
     *,
     scores: Edits,
     flags: Edits,
@@ -71,31 +101,32 @@ def corrected_reply(
     citations: Mapping[str, Sequence[Cited]],
     reason: str,
 ) -> GraderReply:
-    """The newest reply with the edits applied. A revised order is argued by the same reason and citations."""
-    reply, _ = read(newest.reply)
-    entries = {entry.id: entry for entry in reply.candidates}
+    """The reply with the edits applied. `order` None means: by weighted score, as in every reply.
+
+    An order is argued by the revisions that were there and by this correction's reason and citations.
+    """
+    entries = {entry.id: entry for entry in said.candidates}
     for id in (*scores, *flags, *citations):
         entries.setdefault(id, CandidateReply(id=id, scores={}))
     edited = []
     for entry in entries.values():
-        cited = tuple(c for c in citations.get(entry.id, ()) if c.about != "revision")
+        mine = scores.get(entry.id, {})
+        # One about the order that argues for none is still checked, or a correction could cite what is not there.
+        cited = tuple(c for c in citations.get(entry.id, ()) if order is None or c.about != "revision")
         edited.append(
             replace(
                 entry,
-                scores={**entry.scores, **scores.get(entry.id, {})},
+                scores={**entry.scores, **mine},
+                reasons={**entry.reasons, **dict.fromkeys(mine, reason)},
                 flags={**entry.flags, **flags.get(entry.id, {})},
                 citations=(*entry.citations, *cited),
             )
         )
     if order is None:
-        changed = bool(scores or flags)
-        return replace(
-            reply, candidates=tuple(edited), order=None if changed else reply.order,
-            revisions=() if changed else reply.revisions,
-        )  # fmt: skip
-    argued = {id: [c.citation for c in cs if c.about == "revision"] for id, cs in citations.items()}
-    argued = {id: tuple(cs) for id, cs in argued.items() if cs}
-    revision = Revision(tuple(argued), reason, tuple(c for cs in argued.values() for c in cs))
-    # What an earlier revision argued still stands for the candidates it names.
-    revisions = (*reply.revisions, revision) if argued else reply.revisions
-    return replace(reply, candidates=tuple(edited), order=order, revisions=revisions)
+        return replace(said, candidates=tuple(edited), order=None, revisions=())
+    argued = {id: tuple(c.citation for c in cs if c.about == "revision") for id, cs in citations.items()}
+    argued = {id: cs for id, cs in argued.items() if cs}
+    own = Revision(tuple(argued), reason, tuple(c for cs in argued.values() for c in cs))
+    return replace(
+        said, candidates=tuple(edited), order=order, revisions=(*said.revisions, own) if argued else said.revisions
+    )

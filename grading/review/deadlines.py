@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from grading import clock
 from grading.errors import WrongState
+from grading.grader import gather
 from grading.ingest import assemble, lives
 from grading.models import RolloutGroup, Run
 from grading.review import decisions
@@ -25,7 +26,7 @@ def sweep() -> int:
     assemble.close_overdue(now)
     lives.abandon_fenced()
     done = 0
-    for group in overdue(now).select_related("run", "task", "rubric"):
+    for group in overdue(now):
         try:
             decide_overdue(group)
             done += 1
@@ -42,9 +43,16 @@ def overdue(now):
 
 @transaction.atomic
 def decide_overdue(group: RolloutGroup) -> None:
-    """The valid verdict counts, else the outcome advantages do."""
-    verdict = decisions.newest_verdict(group)
-    decisions.by_policy(group, verdict, by=BY, otherwise="deadline")
+    """The grader's valid verdict counts, else the outcome advantages do. WrongState when somebody was faster."""
+    rows = overdue(clock.now()).filter(pk=group.pk).select_related("run", "task", "rubric")
+    group = rows.locked().first()  # verdicts are read under the lock
+    if group is None:
+        raise WrongState("it is not overdue any more")
+    status = gather.effective(group).status
+    if kind := decisions.end_kind(status):
+        decisions.decide(group, kind, by=BY, end_reason=status)
+    else:
+        decisions.by_policy(group, decisions.graders_verdict(group), by=BY, otherwise="deadline")
 
 
 def want(run: Run, life: int, keys: Collection[str], within_s: float) -> int:

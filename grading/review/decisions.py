@@ -15,6 +15,7 @@ from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Met
 draw = SystemRandom().random
 SIGNAL_HOLD = "strong integrity signal"
 GRADER_FAILURE = "grader_failure"
+PERSON = "person"  # the grader of a correction
 
 
 @transaction.atomic
@@ -23,13 +24,7 @@ def decide(group: RolloutGroup, kind: str, *, by: str, verdict=None, reason="", 
 
     Raises WrongState when the group is no longer as the caller read it: of a deadline and a reviewer one wins.
     """
-    fresh = RolloutGroup.objects.locked().get(pk=group.pk)
-    if (fresh.state, fresh.version) != (group.state, group.version):
-        raise WrongState(
-            f"group {group.key} changed while we looked: reload and decide again",
-            got=f"{fresh.state}, version {fresh.version}",
-            expected=f"{group.state}, version {group.version}",
-        )
+    _locked_unchanged(group)
     version = group.version + 1
     decision = Decision(group=group, version=version, kind=kind, verdict=verdict, reason=reason[:200], by=by, user=user)
     details = {"decision": version, "kind": kind, "verdict": verdict.pk if verdict else None}
@@ -39,10 +34,21 @@ def decide(group: RolloutGroup, kind: str, *, by: str, verdict=None, reason="", 
         version=version, end_reason=end_reason, **cleared,
     )  # fmt: skip
     decision.save()
-    if fresh.held:
+    if group.hold_reason:
         ReviewClaim.objects.filter(group=group).delete()  # nobody holds what is decided
     wake.bridge(group.run_id)
     return decision
+
+
+def _locked_unchanged(group: RolloutGroup) -> RolloutGroup:
+    fresh = RolloutGroup.objects.locked().select_related("run").get(pk=group.pk)
+    if (fresh.state, fresh.version) != (group.state, group.version):
+        raise WrongState(
+            f"group {group.key} changed while we looked: reload and decide again",
+            got=f"{fresh.state}, version {fresh.version}",
+            expected=f"{group.state}, version {group.version}",
+        )
+    return fresh
 
 
 def end_kind(status: str) -> str:
@@ -76,7 +82,7 @@ def after_graded(group: RolloutGroup, verdict: Verdict) -> Decision | None:
     if kind := end_kind(status):
         return decide(group, kind, by=by, end_reason=status)
     if group.run.paused:
-        return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
+        return by_policy(group, verdict, by=by)
     if group.policy == Policy.SHADOW:
         return decide(group, DecisionKind.FALLBACK, by=by, reason="shadow")
     reason = _hold(group)
@@ -88,7 +94,9 @@ def after_graded(group: RolloutGroup, verdict: Verdict) -> Decision | None:
 
 
 def by_policy(group: RolloutGroup, verdict: Verdict | None, *, by: str, otherwise: str = GRADER_FAILURE) -> Decision:
-    """The valid verdict counts, else the outcome advantages do."""
+    """The valid verdict counts, else the outcome advantages do; these always while the run is paused."""
+    if group.run.paused:
+        return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
     if verdict is not None and verdict.is_valid:
         return decide(group, DecisionKind.VERDICT, by=by, verdict=verdict)
     return decide(group, DecisionKind.FALLBACK, by=by, reason=otherwise)
@@ -126,11 +134,18 @@ def newest_verdict(group: RolloutGroup) -> Verdict | None:
     return group.verdicts.filter(purpose=Purpose.TRAINING).order_by("-pk").first()
 
 
+def graders_verdict(group: RolloutGroup) -> Verdict | None:
+    """The verdict that may count by itself, at a deadline: no correction, for saving one decides nothing."""
+    return group.verdicts.filter(purpose=Purpose.TRAINING).exclude(grader=PERSON).order_by("-pk").first()
+
+
 @transaction.atomic
 def approve(group: RolloutGroup, *, seen_verdict: int, user) -> Decision:
     """A person says that the verdict they saw counts. Conflict when a newer one exists."""
-    if group.state not in AWAITING_REVIEW | ENDED:
-        raise WrongState(f"group {group.key} is {group.state}: there is nothing to approve yet")
+    fresh = _locked_unchanged(group)  # a correction saved from here on waits for us
+    _refuse_settled(fresh)
+    if fresh.run.paused:
+        raise WrongState(f"run {fresh.run} is paused: outcome advantages go out until it is resumed")
     if group.policy == Policy.SHADOW:
         raise WrongState(f"run {group.run} is in shadow: outcome advantages go out, corrections still count later")
     verdict = newest_verdict(group)
@@ -148,11 +163,27 @@ def approve(group: RolloutGroup, *, seen_verdict: int, user) -> Decision:
     return decide(group, DecisionKind.VERDICT, by=user.username, user=user, verdict=verdict)
 
 
+@transaction.atomic
 def fall_back(group: RolloutGroup, *, user, reason: str) -> Decision:
     """A person says that no verdict counts: outcome advantages over effective rewards."""
+    _refuse_settled(_locked_unchanged(group))
+    last = group.decisions.order_by("-version").first()
+    if last and last.kind == DecisionKind.FALLBACK and group.state in ENDED:
+        raise Conflict(f"group {group.key} already falls back, decided by {last.by}")
+    return decide(group, DecisionKind.FALLBACK, by=user.username, user=user, reason=reason or "skipped")
+
+
+def _refuse_settled(group: RolloutGroup) -> None:
+    """Refuse where no verdict could count: not graded yet, or ended for a reason that a decision cannot undo."""
     if group.state not in AWAITING_REVIEW | ENDED:
         raise WrongState(f"group {group.key} is {group.state}: there is nothing to decide yet")
-    return decide(group, DecisionKind.FALLBACK, by=user.username, user=user, reason=reason or "skipped")
+    if group.end_reason:
+        raise WrongState(
+            f"group {group.key} ended as {group.end_reason}: no verdict can count",
+            expected="first an outcome amended, a finding confirmed or withdrawn, or its task released",
+        )
+    if not group.eligible or group.method == Method.OUTCOME:
+        raise WrongState(f"group {group.key} is not graded: its rewards pass through as they came")
 
 
 def abandon(group: RolloutGroup, *, by: str) -> Decision:

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from grading.errors import BadInput, Conflict
 from grading.grader import gather
-from grading.models import Finding, RolloutGroup, Task, TaskEvent, Trajectory
+from grading.models import Finding, RolloutGroup, Run, Task, TaskEvent, Trajectory
 from grading.review.anchors import Citation
 from grading.review.recount import recount
 from grading.states import OPEN, EndReason, GroupState, Integrity
@@ -22,7 +22,8 @@ def confirm(trajectory: Trajectory, *, kind: str, reason: str, citations: Sequen
     material = gather.material_of(group)
     candidate = material.get(trajectory.external_id)
     if candidate is None:
-        raise BadInput("only a valid rollout can be found to leak or hack", got=trajectory.outcome)
+        counts = "a late rollout" if trajectory.is_late else trajectory.outcome
+        raise BadInput("only a valid rollout can be found to leak or hack", got=counts)
     if not reason.strip():
         raise BadInput("a finding needs a reason", expected="what was done, in a sentence")
     why = [candidate.resolve(citation) for citation in citations if citation.candidate == trajectory.external_id]
@@ -36,6 +37,8 @@ def confirm(trajectory: Trajectory, *, kind: str, reason: str, citations: Sequen
 def withdraw(trajectory: Trajectory, *, reason: str, user) -> Finding:
     """Take a confirmed finding back; the rollout counts again as its tests say."""
     group = _locked(trajectory)
+    if not reason.strip():
+        raise BadInput("a withdrawal needs a reason", expected="why it was no leak or hack, in a sentence")
     if not trajectory.integrity:
         raise Conflict(f"rollout {trajectory.external_id} has no confirmed finding to withdraw")
     return _set(group, trajectory, "", reason=reason, citations=[], user=user)
@@ -62,13 +65,14 @@ def _set(group: RolloutGroup, trajectory: Trajectory, kind: str, *, reason: str,
 
 @transaction.atomic
 def quarantine(task: Task, *, reason: str, user, group: RolloutGroup | None = None) -> None:
-    """The task's tests are broken: its open groups end now, and those of every later step when they are complete.
+    """The task's tests are broken: groups not delivered yet end now, those of later steps when they are complete.
 
     `group` is where the person saw it; it gets a new version even if it was delivered.
     """
     _mark(task, True, reason, user)
+    undelivered = Q(state__in=OPEN) | Q(state=GroupState.DECIDED, run__kind=Run.Kind.LIVE)
     seen = Q(pk=group.pk) if group else Q()
-    _recount(task, Q(state__in=OPEN) | seen, user, f"task broken: {reason}")
+    _recount(task, undelivered | seen, user, f"task broken: {reason}")
 
 
 @transaction.atomic

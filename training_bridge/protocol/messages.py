@@ -50,6 +50,7 @@ class ProtocolError(Exception):
 
 Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
 Ordinal = Annotated[int, Meta(ge=1, le=MAX_INT)]
+Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]  # what a database's integer holds: steps and versions
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\A[^\x00]+\Z")]
 Text = Annotated[str, Meta(max_length=4000, pattern=r"\A[^\x00]*\Z")]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
@@ -163,16 +164,16 @@ class Receipt(Message, frozen=True, kw_only=True, tag="receipt"):
     n: Ordinal
     life: Ordinal
     group: Name
-    version: Count
+    version: Small
     status: ReceiptStatus
-    step: Count
+    step: Small
 
 
 class Metrics(Message, frozen=True, kw_only=True, tag="metrics"):
     """Job: the numbers of one step; non-finite ones travel as words."""
 
     n: Ordinal
-    step: Count
+    step: Small
     values: dict[Name, float | NonFinite]
 
 
