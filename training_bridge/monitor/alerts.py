@@ -25,16 +25,18 @@ def alerts_of(here: Standing) -> list[dict]:
 def _alert(here: Standing, title: str, words: str, detail: str, *, is_danger=False, groups: dict | None = None) -> dict:
     url = f"{reverse('groups')}?{urlencode({'run': here.run.public_id} | groups)}" if groups is not None else ""
     return {
-        "title": title, "words": words, "detail": detail, "at": here.now, "url": url, "is_done": False,
+        "title": title, "words": words, "detail": detail, "at": None, "url": url, "is_done": False,
         "is_danger": is_danger,
     }  # fmt: skip
 
 
 def _silence(here: Standing) -> Iterator[dict]:
     if here.state == standing.SILENT:
-        detail = f"{here.undecided} groups are undecided. It ended, it hangs, or it cannot reach this server."
+        groups = f"{here.undecided} group{' is' if here.undecided == 1 else 's are'} undecided"
+        detail = f"It ended, it hangs, or it cannot reach this server; {groups}."
         minutes = int((here.now - here.heard_at).total_seconds() // 60)
-        yield _alert(here, "The job is silent", f"for {minutes} min", detail, is_danger=True)
+        alert = _alert(here, "The job is silent", f"for {minutes} min", detail, is_danger=True)
+        yield alert | {"at": here.heard_at}
     if here.unsent:
         detail = "The job is connected and takes none: its credit window may be full, or it hangs."
         yield _alert(here, "Deliveries wait", f"{here.unsent} rows are stored and not sent", detail)

@@ -9,6 +9,7 @@ from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 from grading.models import RolloutGroup, Run
 from grading.states import OPEN
 from training_bridge.models import Payout, Receipt
+from training_bridge.monitor.spans import from_steps
 from training_bridge.redistribution import regimes
 
 GRADED = (regimes.EXACT, regimes.BOUNDED, regimes.CLIPPED)
@@ -89,7 +90,8 @@ def _share(part: float, whole: float) -> float | None:
 
 def _own_numbers(run: Run, first: int) -> dict[int, int]:
     """Groups by their own step that the job trained with numbers of its own: version 0, it did not wait."""
-    own = Receipt.objects.filter(run=run, version=0, status=Receipt.Status.APPLIED, group__step__gte=first)
+    groups = RolloutGroup.objects.filter(run=run, step__gte=first).values("pk")  # a few, by index: receipts are many
+    own = Receipt.objects.filter(group__in=groups, version=0, status=Receipt.Status.APPLIED)
     return dict(own.order_by().values_list("group__step").annotate(Count("group", distinct=True)))
 
 
@@ -126,10 +128,8 @@ class _Depth:
 
 def recent(runs: dict[int, int], last: int) -> dict[int, dict]:
     """The sums of the last steps of several runs: run pk -> sums. `runs` maps a run to its newest step."""
-    wanted = Q(pk=None)
-    for run, step in runs.items():
-        wanted |= Q(run=run, step__gt=step - last)
-    rows = Payout.objects.filter(wanted).values("run").order_by("run").annotate(**SUMS, **WATCHED)
+    first = {run: step - last + 1 for run, step in runs.items()}
+    rows = Payout.objects.filter(from_steps(first)).values("run").order_by("run").annotate(**SUMS, **WATCHED)
     return {row["run"]: row for row in rows}
 
 

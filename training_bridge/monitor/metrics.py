@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Mapping
 
-from django.db.models import Q
-
 from grading.models import Run
 from training_bridge.models import MetricPoint
+from training_bridge.monitor.spans import from_steps
 
 KNOWN = ("pass_rate", "turns", "tokens", "response_tokens", "pg_loss", "entropy")
 OURS = ("credit_kept", "penalty_kept", "token_weighted_balance")  # computed here from rows, not read twice
@@ -18,11 +17,9 @@ Points = dict[str, dict[int, float | None]]  # name -> step -> value; None is a 
 def reported(first_steps: Mapping[int, int], names: Collection[str]) -> dict[int, Points]:
     """The points of several runs, each from a step of its own on: run pk -> name -> step -> value."""
     found: dict[int, Points] = {run: {name: {} for name in names} for run in first_steps}
-    wanted = Q(pk=None)
-    for run, first in first_steps.items():
-        wanted |= Q(run=run, name__in=names, step__gte=first)
-    rows = MetricPoint.objects.filter(wanted).order_by("pk") if first_steps else ()
-    for run, name, step, value in rows and rows.values_list("run", "name", "step", "value"):
+    rows = MetricPoint.objects.filter(from_steps(first_steps, name__in=names)).order_by()
+    # sorted here: asked to sort, SQLite walks all points of the run instead of the index by step
+    for _, run, name, step, value in sorted(rows.values_list("pk", "run", "name", "step", "value")):
         found[run][name][step] = value  # in the order they came: the newest stays
     return found
 

@@ -49,7 +49,7 @@ PANELS = [
     _panel("pg_loss", "Policy-gradient loss", "", _lines(("pg_loss", "loss")), digits=4),
     _panel("entropy", "Entropy", "of the policy", _lines(("entropy", "entropy")), digits=3, low=0),
     _panel(
-        "kept", "Credit and penalty kept", "share of the outcome advantages",
+        "kept", "Credit and penalty kept", "share",
         _lines(("credit_kept", "credit, passes"), ("penalty_kept", "penalty, failures")), unit="percent", digits=1,
     ),
     _panel("balance", "Token-weighted balance", "Σ A len / Σ len", _lines(("balance", "balance")), digits=4),
@@ -58,7 +58,7 @@ PANELS = [
     _panel(
         "fallbacks", "Fallbacks by reason", "groups",
         _lines(
-            ("fallback_deadline", "deadline"), ("fallback_grader", "grader failure"), ("fallback_other", "other"),
+            ("fallback_deadline", "deadline"), ("fallback_grader", "grader"), ("fallback_other", "other"),
             ("fallback_own", "job did not wait"),
         ), digits=0, low=0,
     ),
@@ -76,4 +76,6 @@ PANELS = [
 
 def other_panel(name: str) -> dict:
     """A panel for a metric that only the job knows."""
-    return _panel(f"job-{name}", name.replace("_", " "), "reported by the job", _lines((name, name)), digits=3)
+    return _panel(
+        f"job-{name}", name.replace("_", " "), "reported by the job", _lines((name, name)), unit="plain", digits=3
+    )

@@ -11,6 +11,7 @@ from grading.models import Life, RolloutGroup, Run
 from training_bridge.models import Delivery, JobCursor, MetricPoint, Payout, Receipt
 from training_bridge.monitor import derived
 from training_bridge.monitor.metrics import KNOWN
+from training_bridge.monitor.spans import from_steps
 
 LIVE, SILENT, ENDED, IMPORTED, UNHEARD = "live", "silent", "ended", "imported", "no job yet"
 HEARD_WITHIN = timedelta(minutes=2)  # of a job whose socket is closed
@@ -107,15 +108,11 @@ def _groups(runs: Sequence[Run]) -> dict[int, dict]:
 
 def _receipts(facts: dict[int, dict]) -> dict[int, dict[str, int]]:
     """Statuses of the receipts for the groups of the last steps."""
-    wanted = Q(pk=None)
-    for pk, row in facts.items():
-        if row["group_step"] is not None:
-            wanted |= Q(run=pk, group__step__gt=row["group_step"] - LAST_STEPS)
+    first = {pk: row["group_step"] - LAST_STEPS + 1 for pk, row in facts.items() if row["group_step"] is not None}
+    recent = RolloutGroup.objects.filter(from_steps(first)).values("pk")
+    counted = Receipt.objects.filter(group__in=recent).order_by().values_list("run", "status")
     found: dict[int, dict[str, int]] = {}
-    rows = (
-        Receipt.objects.filter(wanted).order_by().values_list("run", "status").annotate(Count("group", distinct=True))
-    )
-    for run, status, n in rows:
+    for run, status, n in counted.annotate(Count("group", distinct=True)):
         found.setdefault(run, {})[status] = n
     return found
 
@@ -129,13 +126,9 @@ def _unsent(runs: Sequence[Run], now: datetime) -> dict[int, int]:
 
 def _broken_metrics(facts: dict[int, dict]) -> dict[int, list[tuple[str, str]]]:
     """What the job reported as NaN or infinite at its newest step."""
-    wanted = Q(pk=None)
-    for pk, row in facts.items():
-        if row["metric_step"] is not None:
-            wanted |= Q(run=pk, name__in=KNOWN, step=row["metric_step"])
+    newest = {pk: row["metric_step"] for pk, row in facts.items() if row["metric_step"] is not None}
+    points = MetricPoint.objects.filter(from_steps(newest, name__in=KNOWN)).exclude(non_finite="")
     found: dict[int, list[tuple[str, str]]] = {}
-    for run, name, word in (
-        MetricPoint.objects.filter(wanted).exclude(non_finite="").values_list("run", "name", "non_finite")
-    ):
+    for run, name, word in points.values_list("run", "name", "non_finite"):
         found.setdefault(run, []).append((name, word))
     return found

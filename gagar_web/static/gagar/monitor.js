@@ -12,11 +12,12 @@
   let zoom = null;
 
   // --- words
-  const minus = (text) => text.replace("-", "−");
+  const minus = (text) => (Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−"));
   const FORMATS = {
     number: (v, digits) => {
       return minus(v.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
     },
+    plain: (v, digits) => minus(v.toLocaleString("en", { maximumFractionDigits: digits })),
     percent: (v, digits) => `${minus((v * 100).toFixed(digits))} %`,
     seconds: (v, digits) => `${minus(v.toFixed(digits))} s`,
   };
@@ -78,11 +79,13 @@
   function legend(panel, index) {
     const items = legendOf(panel);
     const steps = panel.plot.data[0];
-    const at = index === null || index === undefined ? steps.length - 1 : index;
-    const step = steps[at];
+    const isNow = index === null || index === undefined;
+    const step = steps[isNow ? steps.length - 1 : index];
     const own = run.steps.indexOf(step);
     items.forEach((item, i) => {
-      const v = own < 0 ? null : run.series[item.dataset.series]?.[own] ?? null;
+      const values = run.series[item.dataset.series] ?? [];
+      // the newest steps wait for their groups: "now" is the newest number there is
+      const v = (isNow ? values.findLast((value) => value !== null) : values[own]) ?? null;
       item.querySelector(".value").textContent = format(panel, v);
       if (i === 0) panel.figure.querySelector(".now").textContent = format(panel, v);
     });
@@ -123,16 +126,23 @@
     return (u, low, high) => {
       if (isBands(panel)) return [0, 1];
       if (low === null || high === null) return [Number(min ?? 0), Number(max ?? 1)];
+      const least = 4 * 10 ** -digitsOf(panel); // a flat line: four ticks that print differently
+      if (high - low < least) high = low + least;
       const pad = (high - low || Math.abs(high) || 1) * 0.08;
       const bottom = min === undefined ? low - pad : Math.min(Number(min), low);
       return [bottom, max === undefined ? high + pad : Math.max(Number(max), high)];
     };
   }
 
+  function digitsOf(panel) {
+    const { digits = 1, unit } = panel.figure.dataset;
+    return unit === "percent" ? 2 : Number(digits); // ticks of a share are whole percents
+  }
+
   function options(panel, box) {
     const grid = { stroke: colour("rule"), width: 1 };
     const text = { stroke: colour("ink-3"), font: "10px system-ui, sans-serif", grid, ticks: { show: false } };
-    const digits = Number(panel.figure.dataset.axisDigits ?? panel.figure.dataset.digits ?? 1);
+    const digits = Number(panel.figure.dataset.digits ?? 1);
     const isShare = isBands(panel) || panel.figure.dataset.unit === "percent";
     const plain = (v) => minus(v.toLocaleString("en", { maximumFractionDigits: digits }));
     const tick = (v) => (isShare ? `${minus(String(Math.round(v * 100)))} %` : plain(v));
