@@ -43,6 +43,7 @@ class Draft:
     reason: str
     entries: Mapping[str, CandidateReply]  # with the edits applied
     grades: Grades | None
+    unmoved: Mapping[str, int]  # the place each one has if nobody moves a card; empty while there are no grades
     errors: tuple[str, ...]
 
     @property
@@ -92,15 +93,22 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
         for id, entry in standing.entries.items()
     }
     places = {by_letter[letter]: place for letter, place in posted.places.items() if letter in by_letter}
-    order, grades = None, None
+    order, grades, unmoved = None, None, {}
     if all(map(is_scored, edited.values())):
         candidates = [as_candidate(entry) for entry in edited.values()]
         by_score = rank(candidates, standing.rubric)
+        still = wanted_order(by_score, standing.seats, {}, edited={*scores, *flags})
+        unmoved = {
+            id: place
+            for tier in TIERS
+            for place, tied in enumerate(still[f"T{tier}"] if still else by_score[tier], 1)
+            for id in tied
+        }
         order = wanted_order(by_score, standing.seats, places, edited={*scores, *flags})
         grades = grade(candidates, standing.rubric, order)
     return Draft(
         standing, scores, flags, order, _citations(standing, posted, errors), posted.reason, edited, grades,
-        tuple(errors),
+        unmoved, tuple(errors),
     )  # fmt: skip
 
 

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_POST
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import trigger_client_event
 
 from grading.access import reviewer_required, viewer_required
 from grading.errors import BadInput, Conflict, GradingError
@@ -17,6 +19,7 @@ from grading.review.pages.group_page import group_page, may, verdict_words
 from grading.review.pages.ranking import ranking
 from grading.review.pages.sitting import Sitting
 
+MOST_PROBLEMS = 6
 WITH_ROWS = ("run__team", "run__rubric", "task", "rubric", "life")
 
 
@@ -74,12 +77,17 @@ def draft(request, pk):
     made = drafts.draft_of(sitting.standing, posted) if sitting.standing else None
     context = {"group": sitting.group, "verdict": verdict_words(sitting), "is_draft": True}
     sides = {side: {"letter": request.POST.get(side, "")} for side in ("left", "right")}
-    return render(request, "grading/_ranking.html", context | sides | may(sitting) | ranking(sitting, made, posted))
+    context |= sides | may(sitting) | ranking(sitting, made, posted)
+    drawn = render(request, "grading/_ranking.html", context)
+    # The panel of advantages writes into the cards, so it comes after them.
+    return trigger_client_event(drawn, "ranking-drawn", after="settle")
 
 
 @reviewer_required
-@require_POST
+@require_http_methods(["GET", "POST"])
 def correct(request, pk):
+    if request.method == "GET":  # links of a page that was refused start here
+        return redirect(f"{reverse('group', args=[pk])}?{request.GET.urlencode()}")
     sitting = Sitting(group_to_decide(request, pk), request.user)
     posted = read_form(dict(request.POST.lists()))
     if sitting.standing is None:
@@ -101,9 +109,18 @@ def correct(request, pk):
     except Conflict:
         return _overtaken(request, sitting, posted)
     except BadInput as e:
-        return _not_saved(request, sitting, posted, (str(e),), status=e.status)
+        return _not_saved(request, sitting, posted, _sentences(e), status=e.status)
     messages.success(request, f"Your correction is saved, and decides nothing yet: {verdict.said_by}, just now.")
     return redirect("group", pk)
+
+
+def _sentences(refused: BadInput) -> tuple[str, ...]:
+    """A refusal that lists problems, one a line."""
+    problems = str(refused.got or "").split("; ")
+    if len(problems) < 2:
+        return (str(refused),)
+    more = len(problems) - MOST_PROBLEMS
+    return (*problems[:MOST_PROBLEMS], *([f"And {more} problems more."] if more > 0 else []))
 
 
 def _not_saved(request, sitting: Sitting, posted, errors: tuple[str, ...], *, status: int) -> HttpResponse:
@@ -136,7 +153,7 @@ def approve(request, pk):
             "no verdict to approve", got=seen[:40] or "nothing", expected="the number of the verdict you saw"
         )
     decision = decisions.approve(found, seen_verdict=int(seen), user=request.user)
-    messages.success(request, f"Approved: version {decision.version} of {found.task.key} goes out.")
+    messages.success(request, f"Approved: version {decision.version} of {found.task.key} counts.")
     return redirect("group", pk)
 
 

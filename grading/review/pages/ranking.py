@@ -70,6 +70,8 @@ def _lanes(sitting: Sitting, ranked: list[Trajectory], draft: Draft | None, post
             members = sorted(tied, key=in_order.index)
             for n, id in enumerate(members):
                 card = _card(entries[id], sitting, grades, place, posted)
+                if draft and id in draft.unmoved:
+                    card.was_place = draft.unmoved[id]  # pushed by a score is not moved by hand
                 card.is_tied, card.tie_first, card.tie_last = len(tied) > 1, n == 0, n == len(members) - 1
                 lane.cards.append(card)
         lane.note = _note(lane)

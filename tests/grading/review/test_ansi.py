@@ -1,7 +1,5 @@
 """What a terminal would obey never reaches the page."""
 
-import time
-
 import pytest
 
 from grading.review.pages.ansi import plain, to_html
@@ -44,8 +42,6 @@ def test_an_unfinished_sequence_ends_with_its_line():
     assert to_html("\x1b[31") == "" and to_html("\x1b") == ""
 
 
-def test_ten_megabytes_of_escapes_take_no_longer_than_their_size():
-    started = time.monotonic()
-    plain("\x1b]" + "x" * 5_000_000)
+def test_megabytes_of_escapes_end_in_time_that_grows_with_their_size():
+    plain("\x1b]" + "x" * 5_000_000)  # a square would outlast the suite's own time limit
     plain("\x1b[" * 1_000_000)
-    assert time.monotonic() - started < 20  # a square would take hours

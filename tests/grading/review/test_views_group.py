@@ -150,6 +150,11 @@ def test_what_cannot_be_saved_comes_back_with_all_that_was_typed(page, group, ch
         assert trajectory.external_id not in html
 
 
+def test_links_of_a_refused_page_lead_back_to_the_group(page, group):
+    answer = page.get(url("group-correct", group), {"left": "C", "right": "D"})
+    assert answer.url == url("group", group) + "?left=C&right=D"
+
+
 def test_of_two_corrections_the_second_gets_a_page_with_both(page, group):
     mine = form(group, **{"score-A-minimality": "2"})
     other = Client()
