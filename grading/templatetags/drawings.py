@@ -76,9 +76,9 @@ def deadline_clock(left_s, total_s=None, words: str = "") -> SafeString:
 
 @register.simple_tag
 def sparkline(values: Sequence[float | None], width: int = 88, height: int = 22) -> SafeString:
-    """A line without axes; gaps are skipped."""
+    """A line without axes; gaps are skipped, and one point is no line."""
     known = [(i, float(v)) for i, v in enumerate(values or ()) if v is not None]
-    if not known:
+    if len(known) < 2:
         return SafeString("")
     low, high = min(v for _, v in known), max(v for _, v in known)
     span, last = (high - low) or 1.0, max(len(values) - 1, 1)

@@ -180,10 +180,16 @@ def jumps(event_body: str) -> list[dict]:
     return [{"words": words, "index": found[kind]} for kind, words in JUMPS if kind in found]
 
 
+def _count_words(value) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else value
+
+
 def facts(sitting: Sitting, trajectory: Trajectory) -> list[dict]:
     """Counts of the rollout; who it is and which model made it only once the group is decided."""
     found = {"patch": f"{trajectory.patch_bytes:,} bytes" if trajectory.patch else "none"}
-    found |= {name: f"{value:,}" if isinstance(value, int) else value for name, value in trajectory.counts.items()}
+    found |= {name: _count_words(value) for name, value in trajectory.counts.items()}
     if trajectory.is_truncated:
         found["truncated"] = "yes"
     if trajectory.reward:
