@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from grading import clock
-from grading.errors import BadInput, BodyCorrupt, LeaseLost, WrongState
+from grading.errors import BadInput, BodyCorrupt, LeaseLost, NotFound, WrongState
 from grading.grader import gather, static, verdicts
 from grading.grader.material import GroupMaterial
 from grading.grader.parse import Checked, check
@@ -135,7 +135,7 @@ def _checked_and_stored(group: RolloutGroup, reply: GraderReply, unread, **field
     """The candidates are read under the lock: a finding confirmed or withdrawn meanwhile already counts."""
     try:
         material = gather.material_of(group)
-    except BodyCorrupt as broken:
+    except (BodyCorrupt, NotFound) as broken:
         problem = Problem("", broken.what, broken.got, broken.expected)
         nothing = GroupMaterial.of([])
         return verdicts.store(group, reply, Checked(False, (*unread, problem), None, ()), nothing, **fields)
