@@ -33,12 +33,13 @@ def decoded(data: bytes) -> str:
     return storable(data.decode("utf-8", "surrogateescape"))
 
 
-def parse_json(data: bytes | str, *, where: str) -> Any:
+def parse_json(data: bytes | str, *, where: str, decoder: json.JSONDecoder | None = None) -> Any:
     """Read JSON from outside.
 
     Args:
         data: the text; bytes that are not UTF-8 arrive as lone surrogates, which `storable` makes visible.
         where: said in the error.
+        decoder: a stricter one, from `decoder_of`.
     Returns:
         The value as sent, NaN and lone surrogates included; call `storable` on what is kept.
     Raises:
@@ -46,12 +47,13 @@ def parse_json(data: bytes | str, *, where: str) -> Any:
     """
     text = data.decode("utf-8", "surrogateescape") if isinstance(data, bytes) else data
     try:
-        value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_unique_keys)
+        value = (decoder or _DECODER).decode(text.removeprefix("\ufeff"))
     except RecursionError:
         raise _too_deep(where) from None
     except ValueError as e:
         raise BadInput(f"{where} is not JSON", got=str(e)[:200], expected="one JSON value", where=where) from None
-    check_depth(value, where=where)
+    if _may_be_deep(text):
+        check_depth(value, where=where)
     return value
 
 
@@ -59,19 +61,21 @@ def canonical_line(event: dict | bytes | str, *, where: str) -> bytes:
     """One line of NDJSON: keys sorted, no spaces, UTF-8, the rule applied; the same event gives the same bytes."""
     if isinstance(event, bytes | str):
         event = parse_json(event, where=where)
-    else:
-        check_depth(event, where=where)
     if not isinstance(event, dict):
         raise BadInput(f"{where} is not an object", got=type(event).__name__, expected="a JSON object", where=where)
     try:
-        text = _dumps(event)
+        text = _ENCODER.encode(event)
+        if _may_be_deep(text):
+            check_depth(event, where=where)
         if "\\u0000" not in text:
             return text.encode() + b"\n"
+    except RecursionError:
+        raise _too_deep(where) from None
     except ValueError:  # a number that is not finite, or (UnicodeEncodeError) a lone surrogate
-        pass
+        check_depth(event, where=where)
     except TypeError as e:
         raise BadInput(f"{where} is not JSON", got=str(e), expected="text, numbers, lists, objects") from e
-    return _dumps(storable(event)).encode() + b"\n"
+    return _ENCODER.encode(storable(event)).encode() + b"\n"
 
 
 def check_depth(value: Any, *, where: str) -> None:
@@ -82,6 +86,11 @@ def check_depth(value: Any, *, where: str) -> None:
         if not level:
             return
     raise _too_deep(where)
+
+
+def _may_be_deep(text: str) -> bool:
+    """Whether the text opens enough containers to be too deep; counting is far cheaper than walking."""
+    return text.count("[") + text.count("{") > MAX_DEPTH
 
 
 def _inside(container: dict | list | tuple) -> list:
@@ -98,8 +107,13 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict:
     return found
 
 
-def _dumps(event: dict) -> str:
-    return json.dumps(event, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+def decoder_of(**hooks: Any) -> json.JSONDecoder:
+    """A decoder that refuses a key twice in one object. Made once: `json.loads` makes one each time."""
+    return json.JSONDecoder(object_pairs_hook=_unique_keys, **hooks)
+
+
+_DECODER = decoder_of()
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def _too_deep(where: str) -> BadInput:

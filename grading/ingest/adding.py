@@ -154,7 +154,7 @@ def new_row(group: RolloutGroup, item: Item, *, is_late: bool) -> Trajectory:
     extra = rollout.extra | ({"policy_version": rollout.policy_version} if rollout.policy_version else {})
     return Trajectory(
         group=group,
-        run=group.run,
+        run_id=group.run_id,
         life=group.life,
         external_id=rollout.external_id,
         outcome=rollout.outcome,

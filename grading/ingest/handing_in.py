@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from grading.errors import Conflict, GradingError
+from grading.errors import Conflict, GradingError, NotFound
 from grading.ingest import refusals
 from grading.ingest.adding import Added, Item, add_all
 from grading.ingest.fields import checked, unknown_fields
 from grading.ingest.ndjson import TrajectoryLines
 from grading.ingest.rollout import Rollout, store_bodies
 from grading.ingest.serializers import TrajectoryWire, rollout_of
-from grading.models import RolloutGroup
+from grading.models import Life, RolloutGroup
 from grading.shelf import Shelf
 from grading.storable import storable
 
@@ -24,9 +24,9 @@ Answer = tuple[dict, int]  # an item's answer and its HTTP status
 class HandIn:
     """Take items within a `with`: at its end all are stored and `answers` has one for each."""
 
-    def __init__(self, group_of: Callable[[str], RolloutGroup], *, by: str):
+    def __init__(self, life: Life, *, by: str):
         self.answers: list[Answer] = []
-        self._group_of, self._by = group_of, by
+        self._life, self._by = life, by
         self._groups: dict[str, RolloutGroup] = {}
         self._shelf = Shelf()
         self._waiting: list[tuple[int, Item, list[str]]] = []  # its place in the answers, unknown fields
@@ -70,7 +70,12 @@ class HandIn:
             self._store()
 
     def _group(self, key: str) -> RolloutGroup:
-        return self._groups.get(key) or self._groups.setdefault(key, self._group_of(key))
+        if key not in self._groups:
+            group = RolloutGroup.objects.filter(run=self._life.run_id, life=self._life, key=key).first()
+            if group is None:
+                raise NotFound("no such group", got=key, expected="a key declared in this run and life", where="group")
+            self._groups[key] = group
+        return self._groups[key]
 
     def _store(self) -> None:
         waiting, self._waiting, self._bytes = self._waiting, [], 0
