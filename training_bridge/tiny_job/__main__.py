@@ -66,23 +66,27 @@ def stop_on_signals() -> threading.Event:
     def tell(number: int, frame: object) -> None:
         if told.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt
+        if not told.is_set():
+            print("stopping after this step, then saving (Ctrl-C again: stop at once)", flush=True)
         told.set()
-        print("stopping after this step, then saving (Ctrl-C again: stop at once)", flush=True)
 
     signal.signal(signal.SIGINT, tell)
     signal.signal(signal.SIGTERM, tell)
     return told
 
 
-def report(number: int, done: dict) -> None:
+def report(advantages: str, number: int, done: dict) -> None:
     """Print one line about a step."""
+    from training_bridge.tiny_job.metrics import is_other_method
+
     values = done["metrics"]
     loss = f"{values['pg_loss']:+.4f}" if "pg_loss" in values else "   none"
     regimes = ", ".join(f"{regime} {count}" for regime, count in done["regimes"].items()) or "none"
     print(
         f"step {number:4d}  pass {values['pass_rate']:.3f}  loss {loss}  entropy {values['entropy']:.3f}  "
         f"turns {values['turns']:.1f}  trained {values['groups_trained']}  waiting {values['groups_waiting']}  "
-        f"regimes: {regimes}  {values['step_time_s']:.1f} s",
+        f"regimes: {regimes}  {values['step_time_s']:.1f} s"
+        f"{f'  (the run has another method than {advantages})' if is_other_method(advantages, done['sets']) else ''}",
         flush=True,
     )
 
@@ -93,7 +97,7 @@ def main(argv: list[str] | None = None) -> int:
     told = stop_on_signals()
     import torch  # after the options: `--help` must not take seconds
 
-    from training_bridge.tiny_job import loop
+    from training_bridge.tiny_job import checkpoint, loop
     from training_bridge.tiny_job.errors import TinyJobError
     from training_bridge.tiny_job.runner import Runner
 
@@ -104,12 +108,12 @@ def main(argv: list[str] | None = None) -> int:
     )
     cache = options.cache or options.checkpoint.parent / "tiny_job_tests.jsonl"
     try:
-        with Runner(cache) as runner:
+        with checkpoint.held(options.checkpoint), Runner(cache) as runner:
             job = loop.Job(plan, runner, options.checkpoint)
             prepare(job)
             with connect(options, job.cursor) as gagar:
                 print(f"life {gagar.life} of run {options.run}, from step {job.step}", flush=True)
-                loop.run(job, gagar, pace, told.wait, report)
+                loop.run(job, gagar, pace, told.wait, lambda number, done: report(options.advantages, number, done))
     except TinyJobError as broken:
         print(f"tiny job: {broken}", file=sys.stderr)
         return 1
@@ -126,9 +130,10 @@ def prepare(job) -> None:
         job.resume()
         print(f"resumed {job.path} at step {job.step}, {len(job.pending)} groups waiting", flush=True)
         return
+    print("warming the policy up by imitation (the first time some hundred test runs are executed)", flush=True)
     started = time.monotonic()
     job.begin()
-    print(f"warmed up by imitation in {time.monotonic() - started:.1f} s", flush=True)
+    print(f"warmed up in {time.monotonic() - started:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
 """One file that holds all a killed job needs: written beside, synced, then renamed."""
 
+import contextlib
+import fcntl
 import os
 import pickle
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -9,6 +13,30 @@ import torch
 from training_bridge.tiny_job.errors import WrongCheckpoint
 
 FORMAT = 1
+
+
+@contextlib.contextmanager
+def held(path: Path, wait_s: float = 30.0) -> Iterator[None]:
+    """Keep other processes off a checkpoint; the lock dies with the process, however that dies.
+
+    Args:
+        path: of the checkpoint; the lock is a file beside it.
+        wait_s: how long to wait for another process, one that is just ending for example.
+    Raises:
+        WrongCheckpoint: another job still runs on it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + wait_s
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise WrongCheckpoint(f"{path} is in use by another job, expected none: stop it first") from None
+                time.sleep(0.1)
+        yield
 
 
 def save(path: Path, state: dict) -> None:

@@ -68,6 +68,12 @@ def credit_metrics(sets: list[AdvantageSet]) -> dict[str, float]:
     }
 
 
+def is_other_method(advantages: str, sets: list[AdvantageSet]) -> bool:
+    """Return whether a decided set shows that the run has another method than the job was told."""
+    decided = {chosen.regime for chosen in sets if chosen.version > 0}
+    return bool(decided & ({"baseline"} if advantages == "redistribute" else {"exact", "bounded", "clipped"}))
+
+
 def regimes(sets: list[AdvantageSet]) -> dict[str, int]:
     """Count the sets by regime, the most frequent first."""
     return dict(Counter(chosen.regime for chosen in sets).most_common())

@@ -62,7 +62,7 @@ def test_without_a_server_a_killed_job_goes_on_from_its_checkpoint_and_ctrl_c_en
     stopped = start(begun, "--min-step-s", "30")
     wait_for_step(begun, before + 1)
     stopped.send_signal(signal.SIGINT)
-    said, _ = stopped.communicate(timeout=30)
+    said, _ = stopped.communicate(timeout=60)
     assert stopped.returncode == 0, said
     assert f"stopped: step {before + 1} saved in" in said
     lives = [life for life, _ in applied_once(begun)]
