@@ -83,13 +83,18 @@ def _row(row: Delivery, received: int, durable: int) -> dict:
         "words": row.reason,
         "version": row.version if row.group else "",
         "regime": row.regime,
-        "reason": row.reason.replace("_", " ") if row.group else "",
+        "reason": _why(row) if row.group else "",
         "by": row.decision.by if row.decision else "",
         "sent_at": row.sent_at,
         "receipt": status,
         "receipt_css": CSS.get(status, "waiting"),
         "used_at": row.used_at,
     }
+
+
+def _why(row: Delivery) -> str:
+    """The reason without the regime, which stands beside it."""
+    return row.reason.removeprefix(f"{row.regime}_").replace("_", " ")
 
 
 def status_of(row: Delivery, received: int, durable: int) -> str:
