@@ -154,4 +154,6 @@ def results(left: Trajectory | None, right: Trajectory | None, *, show_all: bool
     kept = equal[: MOST_TESTS if show_all else EQUAL_TESTS]
     many = f"{len(rows)} test{'s' * (len(rows) != 1)}"
     words = f"differ on {len(differing)} of {many}" if differing else f"agree on all {many}" if rows else ""
+    if rows and not all(sides):
+        words = f"cannot be compared: one of them reported no tests, the other {many}"
     return {"words": words, "rows": [*differing[:MOST_TESTS], *kept], "more": len(equal) - len(kept)}
