@@ -55,7 +55,6 @@ def group_page(
         **may(sitting),
         "decision": sitting.decision,
         "verdict": verdict_words(sitting),
-        "newer_verdict": None,
         "end_words": END_WORDS.get(group.end_reason, group.end_reason),
         "errors": [sitting.lettered(error) for error in errors],
         "conflict": conflict,
