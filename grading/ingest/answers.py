@@ -85,7 +85,8 @@ class GroupOut(GroupRow):
         return group.trajectories.counted().count()
 
     def get_rollouts(self, group) -> RolloutOut(many=True):
-        return RolloutOut(group.trajectories.all(), many=True).data
+        rows = group.trajectories.only("external_id", "outcome", "event_count", "log", "is_late")
+        return RolloutOut(rows, many=True).data
 
 
 class TrajectoryOut(OfGroup):

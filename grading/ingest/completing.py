@@ -6,6 +6,8 @@ from itertools import count, product
 from random import SystemRandom
 from string import ascii_uppercase
 
+from django.db import connection
+
 from grading import clock, wake
 from grading.errors import Fenced
 from grading.grader import gather
@@ -44,7 +46,8 @@ def complete(group: RolloutGroup, *, by: str, reason: str) -> None:
     _draw_letters(trajectories)
     run, now = group.run, clock.now()
     within = run.grading_deadline_s if run.is_live else None
-    wanted = _bodies_wanted(group, trajectories)
+    status = gather.effective(group, trajectories).status
+    wanted = _bodies_wanted(group, status)
     group.move(
         GroupState.COMPLETE,
         by=by,
@@ -56,9 +59,9 @@ def complete(group: RolloutGroup, *, by: str, reason: str) -> None:
         completed_at=now,
         grade_by=None if within is None else now + timedelta(seconds=within),
         bodies_wanted=wanted,
-        bodies_ready=not wanted or not bodies_missing(group),
+        bodies_ready=not wanted or not any(map(_lacks_body, trajectories)),
     )
-    decisions.after_complete(group, by=by)
+    decisions.after_complete(group, by=by, status=status)
 
 
 def bodies_complete(group: RolloutGroup, *, by: str, reason: str) -> None:
@@ -75,12 +78,15 @@ def bodies_missing(group: RolloutGroup) -> bool:
     return without.exclude(outcome=Outcome.INFRA_INVALID).exists()
 
 
-def _bodies_wanted(group: RolloutGroup, trajectories: list[Trajectory]) -> bool:
+def _lacks_body(trajectory: Trajectory) -> bool:
+    return trajectory.event_count is None and trajectory.outcome != Outcome.INFRA_INVALID
+
+
+def _bodies_wanted(group: RolloutGroup, status: str) -> bool:
     """Groups that will be graded, and a set share of the others. An imported run has nobody to ask."""
     if not group.run.is_live:
         return False
-    trains = gather.effective(group, trajectories).status == OK
-    if group.eligible and trains and group.run.method != Method.OUTCOME:
+    if group.eligible and status == OK and group.run.method != Method.OUTCOME:
         return True
     return chance.random() < group.run.bodies_share
 
@@ -91,7 +97,9 @@ def _draw_letters(trajectories: list[Trajectory]) -> None:
     chance.shuffle(letters)
     for trajectory, letter in zip(trajectories, letters, strict=True):
         trajectory.letter = letter
-    Trajectory.objects.bulk_update(trajectories, ["letter"])
+    with connection.cursor() as cursor:  # bulk_update takes 4 ms for 16 rows
+        said = f"UPDATE {Trajectory._meta.db_table} SET letter = %s WHERE id = %s"
+        cursor.executemany(said, [(trajectory.letter, trajectory.pk) for trajectory in trajectories])
 
 
 def _letters(many: int) -> list[str]:

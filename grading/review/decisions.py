@@ -58,9 +58,12 @@ def end_kind(status: str) -> str:
     return DecisionKind.EXCLUDED if status in rows.EXCLUDED else ""
 
 
-def after_complete(group: RolloutGroup, *, by: str) -> Decision | None:
-    """Decide at once what needs no grade; else leave the group `complete` and wake a grader."""
-    status = gather.effective(group).status
+def after_complete(group: RolloutGroup, *, by: str, status: str = "") -> Decision | None:
+    """Decide at once what needs no grade; else leave the group `complete` and wake a grader.
+
+    `status`: how the group's rows stand, where the caller has just looked.
+    """
+    status = status or gather.effective(group).status
     kind = end_kind(status)
     if not group.eligible and kind != DecisionKind.EXCLUDED:
         # Other domains pass through with the rewards they came with, filtered or not by their own trainer.
