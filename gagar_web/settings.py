@@ -142,8 +142,8 @@ else:
 CHANNEL_LAYERS = {"default": _LAYER}
 
 # ---- Celery: a message is a wake-up, rows are the truth ----
-CELERY_BROKER_URL = env_str("CELERY_BROKER_URL", REDIS_URL or "filesystem://localhost")
-if CELERY_BROKER_URL.startswith("filesystem"):
+CELERY_BROKER_URL = env_str("CELERY_BROKER_URL", REDIS_URL or "files://localhost")
+if CELERY_BROKER_URL.startswith("files"):
     _queue = GAGAR_DATA_DIR / "queue"
     for _folder in ("messages", "control"):
         (_queue / _folder).mkdir(parents=True, exist_ok=True)
