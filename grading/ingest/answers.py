@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from grading.ingest.fields import Reward
+from grading.ingest.fields import Reward, shape
 from grading.models import Decision, RolloutGroup, Task, Trajectory, Verdict
 
 BODIES = {None: "undecided", True: "wanted", False: "not_wanted"}
@@ -86,7 +86,7 @@ class GroupOut(GroupRow):
 
     def get_rollouts(self, group) -> RolloutOut(many=True):
         rows = group.trajectories.only("external_id", "outcome", "event_count", "log", "is_late")
-        return RolloutOut(rows, many=True).data
+        return [shape(RolloutOut).to_representation(row) for row in rows]
 
 
 class TrajectoryOut(OfGroup):

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from grading.errors import NotFound, WrongShape
 from grading.ingest import answers, assemble, lives, serializers, tasks_register
-from grading.ingest.fields import checked
+from grading.ingest.fields import checked, shape
 from grading.ingest.machine_view import MachineView, name_in_url
 from grading.ingest.reading import STREAM_LIMIT, plain_chunks, read_json
 from grading.models import RolloutGroup, Run, Task
@@ -101,14 +101,14 @@ class Groups(MachineView):
     def get(self, request, run, key):
         """A group: its state, its rollouts, and whether their bodies are wanted."""
         life = whole_parameter(request, "life", least=1)
-        return Response(answers.GroupOut(group_of(self, self.run_of(run), key, life)).data)
+        return Response(shape(answers.GroupOut).to_representation(group_of(self, self.run_of(run), key, life)))
 
     @extend_schema(request=serializers.GroupWire, responses={200: answers.GroupOut, 201: answers.GroupOut} | REFUSALS)
     def put(self, request, run, key):
         """Declare a group before its rollouts; the same again changes nothing."""
         said = checked(serializers.GroupWire, read_json(request))
         group, created = assemble.declare_group(run=self.run_of(run), key=name_in_url(key, "group"), **said)
-        return Response(answers.GroupOut(group).data, status=201 if created else 200)
+        return Response(shape(answers.GroupOut).to_representation(group), status=201 if created else 200)
 
 
 class Seal(MachineView):
@@ -120,7 +120,7 @@ class Seal(MachineView):
         said = checked(serializers.SealWire, read_json(request, empty={}))
         life = said.get("life") or whole_parameter(request, "life", least=1)
         group = assemble.seal(group_of(self, self.run_of(run), key, life), by=said_by(request))
-        return Response(answers.GroupOut(group).data)
+        return Response(shape(answers.GroupOut).to_representation(group))
 
 
 class Amend(MachineView):
@@ -132,4 +132,4 @@ class Amend(MachineView):
         said = checked(serializers.AmendWire, read_json(request))
         life = said.pop("life", None) or whole_parameter(request, "life", least=1)
         group = group_of(self, self.run_of(run), key, life)
-        return Response(answers.GroupOut(assemble.amend(group, by=said_by(request), **said)).data)
+        return Response(shape(answers.GroupOut).to_representation(assemble.amend(group, by=said_by(request), **said)))

@@ -170,7 +170,7 @@ class Wire(serializers.Serializer):
 def checked(wire: type[serializers.Serializer], data: Any, *, where: str = "") -> dict:
     """The validated fields, or WrongShape that names the first wrong one."""
     try:
-        return _shape(wire).run_validation(data)
+        return shape(wire).run_validation(data)
     except serializers.ValidationError as refused:
         wrong = list(_leaves(refused.detail, ()))
     path, message = wrong[0]
@@ -188,12 +188,12 @@ def checked(wire: type[serializers.Serializer], data: Any, *, where: str = "") -
 
 def unknown_fields(wire: type[serializers.Serializer], data: dict) -> list[str]:
     """Names the shape does not know, to be told: a misspelt field must not vanish without a word."""
-    return sorted(storable(name)[:100] for name in data.keys() - _shape(wire).fields.keys() - {"type"})[:20]
+    return sorted(storable(name)[:100] for name in data.keys() - shape(wire).fields.keys() - {"type"})[:20]
 
 
 @cache
-def _shape(wire: type[serializers.Serializer]) -> serializers.Serializer:
-    """One object for all calls: validation keeps nothing in it, and building its fields costs more than using them."""
+def shape(wire: type[serializers.Serializer]) -> serializers.Serializer:
+    """One serializer for all calls: it keeps nothing of them, and building its fields costs more than using them."""
     return wire()
 
 
