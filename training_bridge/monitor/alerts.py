@@ -1,4 +1,4 @@
-"""A few plain alerts, told anew from the rows at each look. Core: over a `Standing`."""
+"""A few plain alerts, told anew from the rows at each look."""
 
 from collections.abc import Iterator
 from urllib.parse import urlencode

@@ -24,7 +24,11 @@ def reported(first_steps: Mapping[int, int], names: Collection[str]) -> dict[int
     return found
 
 
-def other_names(run: Run) -> list[str]:
-    """What the job reports besides the names that have a panel, in the order of the alphabet."""
-    recent = MetricPoint.objects.filter(run=run).order_by("-pk").values_list("name", flat=True)[:RECENT]
+def recent_names(run: Run) -> set[str]:
+    """What the job reports these days."""
+    return set(MetricPoint.objects.filter(run=run).order_by("-pk").values_list("name", flat=True)[:RECENT])
+
+
+def other_names(recent: Collection[str]) -> list[str]:
+    """What has no panel of its own, in the order of the alphabet."""
     return sorted(set(recent) - {*KNOWN, *OURS})[:OTHERS]

@@ -1,4 +1,4 @@
-"""Rows of several runs, each from a step of its own on, in a form that the database answers from its indexes. Core."""
+"""Rows of several runs, each from a step of its own on, in a form that the database answers from its indexes."""
 
 from collections.abc import Mapping
 from functools import reduce

@@ -57,7 +57,7 @@ def monitor(request, public_id):
         "other_runs": others[:OTHER_RUNS],
         "figures": figures(here),
         "stream": stream,
-        "panels": [*panels.PANELS, *map(panels.other_panel, metrics.other_names(run))],
+        "panels": [*panels.PANELS, *map(panels.other_panel, metrics.other_names(metrics.recent_names(run)))],
         "ledger": ledger(stream, status=request.GET.get("status", ""), page=request.GET.get("page", 1)),
         "alerts": alerts,
         "open_alerts": len(alerts),

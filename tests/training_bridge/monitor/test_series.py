@@ -142,6 +142,8 @@ def test_the_pass_rate_comes_from_the_rows_until_the_job_reports_one():
     assert at(run, "pass_rate", 1) == pytest.approx(2 / 3)
     Job(group.life).metrics(1, pass_rate=0.5)
     assert at(run, "pass_rate", 1) == 0.5
+    deliver_group(run, step=2)
+    assert at(run, "pass_rate", 2) is None, "a step of which some groups are out has no rate yet"
 
 
 def test_grading_time_is_from_complete_to_graded():
