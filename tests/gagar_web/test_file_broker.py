@@ -19,7 +19,7 @@ def connect(folder):
 
 
 def test_half_a_message_has_a_name_that_no_reader_looks_for(tmp_path):
-    with connect(tmp_path) as connection, connection.SimpleQueue("bells") as queue:
+    with connect(tmp_path) as connection, connection.SimpleQueue("whole") as queue:
         queue.put({"number": 1})
         [whole] = (tmp_path / "messages").iterdir()
         whole.with_name(f"0{whole.name}.part").write_text('{"half": ')
@@ -30,7 +30,7 @@ def test_messages_arrive_once_each_while_they_are_written(tmp_path):
     wanted, got, done = 600, [], Event()
 
     def read():
-        with connect(tmp_path) as connection, connection.SimpleQueue("bells") as queue:
+        with connect(tmp_path) as connection, connection.SimpleQueue("busy") as queue:
             while len(got) < wanted and not done.is_set():
                 try:
                     message = queue.get(timeout=0.2)
@@ -41,7 +41,7 @@ def test_messages_arrive_once_each_while_they_are_written(tmp_path):
 
     reader = Thread(target=read)
     reader.start()
-    with connect(tmp_path) as connection, connection.SimpleQueue("bells") as queue:
+    with connect(tmp_path) as connection, connection.SimpleQueue("busy") as queue:
         for number in range(wanted):
             queue.put({"number": number, "padding": "x" * 4000})
     reader.join(60)
