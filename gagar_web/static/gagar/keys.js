@@ -10,6 +10,7 @@
   const ready = (element) => !element.disabled && element.getAttribute("aria-disabled") !== "true";
   let first = ""; // the first half of a pair such as "g q"
   let firstAt = 0;
+  let lastId = ""; // the item that was focused last: parts are swapped, the reader's place stays
 
   function press(key) {
     const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
@@ -24,13 +25,25 @@
   const items = () => [...document.querySelectorAll("[data-roving] [data-item]")].filter(visible);
   const focused = () => document.querySelector("[data-roving] [data-item].is-focused");
 
-  function focus(item) {
-    for (const other of document.querySelectorAll("[data-item].is-focused")) {
+  function mark(item) {
+    for (const other of document.querySelectorAll("[data-roving] [data-item]")) {
       other.classList.remove("is-focused");
       other.tabIndex = -1;
     }
     item.classList.add("is-focused");
     item.tabIndex = 0;
+    lastId = item.id;
+  }
+
+  function markAgain() {
+    const item = !focused() && lastId && document.getElementById(lastId);
+    if (!item || !item.closest("[data-roving]")) return;
+    mark(item);
+    if (document.activeElement === document.body) item.focus({ preventScroll: true });
+  }
+
+  function focus(item) {
+    mark(item);
     item.focus({ preventScroll: true });
     item.scrollIntoView({ block: "nearest" });
     item.dispatchEvent(new CustomEvent("item-focused", { bubbles: true }));
@@ -83,5 +96,6 @@
     const item = event.target.closest("[data-roving] [data-item]");
     if (item && !event.target.closest("a, button, input, select, label, summary")) focus(item);
   });
+  document.addEventListener("htmx:afterSettle", markAgain);
   window.gagarKeys = { rests, items, focused, focus };
 })();

@@ -152,9 +152,12 @@
   }
 
   // --- sides
+  let wanted = {}; // side -> letter, until the workbench shows it: a key may fall between two answers
+
   function pick(side, letter) {
     const select = document.querySelector(`select[name=${side}]`);
     if (!select || ![...select.options].some((option) => option.value === letter)) return false;
+    wanted[side] = letter;
     select.value = letter;
     select.dispatchEvent(new Event("change", { bubbles: true }));
     return true;
@@ -163,8 +166,16 @@
   function cycle(side, by) {
     const select = document.querySelector(`select[name=${side}]`);
     if (!select) return false;
-    const count = select.options.length;
-    return pick(side, select.options[(select.selectedIndex + by + count) % count].value);
+    const letters = [...select.options].map((option) => option.value);
+    const at = letters.indexOf(wanted[side] ?? select.value);
+    return pick(side, letters[(at + by + letters.length) % letters.length]);
+  }
+
+  function catchUp() {
+    const bench = document.getElementById("workbench");
+    const missed = Object.entries(wanted).filter(([side, letter]) => bench && bench.dataset[side] !== letter);
+    wanted = {};
+    for (const [side, letter] of missed) pick(side, letter);
   }
 
   function markSides() {
@@ -254,7 +265,7 @@
   addEventListener("beforeunload", (event) => {
     if (!leaving && form() && fields().some(edited)) event.preventDefault();
   });
-  document.addEventListener("htmx:afterSettle", () => { markSides(); refresh(); });
+  document.addEventListener("htmx:afterSettle", () => { markSides(); refresh(); catchUp(); });
   document.addEventListener("DOMContentLoaded", () => { markSides(); refresh(); });
   window.gagarReview = { refresh };
 })();

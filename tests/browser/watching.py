@@ -1,0 +1,34 @@
+"""What a page must not do: log an error, break the content policy, open a dialog, run what is not ours."""
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page
+
+TELL_OF_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) => {
+  console.error(`policy broken: ${event.violatedDirective} ${event.blockedURI}`);
+});
+"""
+
+
+class Watch:
+    def __init__(self):
+        self.faults: list[str] = []
+        self.expected_statuses: set[int] = set()  # answers that a test asks for; Chromium logs them as errors
+
+    def over(self, context: BrowserContext) -> None:
+        context.add_init_script(TELL_OF_VIOLATIONS)
+        context.on("page", self._over_page)
+
+    def _over_page(self, page: Page) -> None:
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        page.on("dialog", self._dialog)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        expected = any(f"a status of {status} " in message.text for status in self.expected_statuses)
+        if message.type in ("error", "warning") and not expected:
+            self.faults.append(f"{message.type}: {message.text}")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        if dialog.type != "beforeunload":  # the browser's own question about unsaved edits
+            self.faults.append(f"dialog: {dialog.message}")
+        dialog.accept()
