@@ -70,10 +70,10 @@ def after_complete(group: RolloutGroup, *, by: str, status: str = "") -> Decisio
         return decide(group, DecisionKind.INELIGIBLE, by=by)
     if kind:
         return decide(group, kind, by=by, end_reason=status)
-    if group.run.paused:
-        return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
     if group.method == Method.OUTCOME:
         return decide(group, DecisionKind.BASELINE, by=by, reason="method outcome")
+    if group.run.paused:
+        return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
     wake.grading()
     return None
 
