@@ -48,23 +48,21 @@ def make_room(*, role: str = Role.REVIEWER, **fields) -> tuple[User, Run]:
     """A signed-up person and a run of their team."""
     team = make_team(slug="readers")
     user = make_user(username="rita", role=role, team=team)
-    run = make_run(team=team, public_id="small-modules", name="Small modules", **{"policy": Policy.MANUAL} | fields)
+    fields = {"public_id": "small-modules", "name": "Small modules", "policy": Policy.MANUAL} | fields
+    run = make_run(team=team, **fields)
     return user, run
 
 
 def make_held(run: Run, *, task: str = "answers", scores: dict[str, int] | None = None, **fields) -> RolloutGroup:
     """A is the plain fix, B the wide one, C a third; D failed, E is infra-invalid."""
-    fields.setdefault("patches", [small_patch(), wide_patch(), small_patch("40 + 2"), small_patch("43"), b""])
-    group = make_group(
-        run=run,
-        state=GroupState.GRADED,
-        outcomes=fields.pop("outcomes", "PPPFI"),
-        held=True,
-        hold_reason="policy manual",
-        task=make_task(team=run.team, key=task, statement=STATEMENT),
-        events=fields.pop("events", EVENTS),
-        **fields,
-    )
+    usual = {
+        "outcomes": "PPPFI",
+        "patches": [small_patch(), wide_patch(), small_patch("40 + 2"), small_patch("43"), b""],
+        "events": EVENTS,
+        "hold_reason": "policy manual",
+    }
+    made = make_task(team=run.team, key=task, statement=STATEMENT)
+    group = make_group(run=run, state=GroupState.GRADED, held=True, task=made, **usual | fields)
     for trajectory in group.trajectories.all():
         status = "passed" if trajectory.outcome == "passed" else "failed"
         trajectory.tests = [{"name": f"test_{n}", "status": "passed"} for n in range(6)]

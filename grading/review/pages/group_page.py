@@ -2,8 +2,10 @@
 
 from grading.models import Signal, Trajectory
 from grading.review.correction_form import ABOUT, Posted, PostedCitation, read_citations
+from grading.review.diffs.text import visible
 from grading.review.drafts import Draft, is_ranked
 from grading.review.pages import columns, evidence
+from grading.review.pages.ansi import plain
 from grading.review.pages.ranking import ABOUT_CHOICES, ranking
 from grading.review.pages.sitting import OUTCOME_WORDS, Sitting
 from grading.states import EndReason, Outcome
@@ -22,8 +24,9 @@ END_WORDS = {
 
 
 def title_of(statement: str) -> str:
-    """The first line of a task's statement that says something."""
+    """The first line of a task's statement that says something, without terminal codes and hidden characters."""
     first = next((line.strip(" #*\t\r") for line in statement.splitlines() if line.strip(" #*\t\r")), "")
+    first = visible(plain(first[: 4 * TITLE_CHARS]))
     return first if len(first) <= TITLE_CHARS else f"{first[:TITLE_CHARS]}…"
 
 
