@@ -3,17 +3,22 @@
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.core.management.base import CommandError
 
 from gagar_web.relay import ThreadSafeInMemoryChannelLayer, open_relay
 
@@ -73,7 +78,12 @@ class Child:
                 return
             await asyncio.sleep(0.1)
         log.warning("%s did not stop within %s s: killed; its leases run out by themselves", self.name, STOP_WITHIN_S)
-        self.process.kill()
+        self.kill()
+        self.process.wait()
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
 
 
 def worker(concurrency: int) -> Child:
@@ -94,43 +104,102 @@ def worker(concurrency: int) -> Child:
     return Child("worker", command)
 
 
-async def serve(host: str, port: int, children: list[Child]) -> None:
+class Server(uvicorn.Server):
+    """Signals are ours: uvicorn closes the port first and raises them again, before a child has stopped."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):
+        yield
+
+
+@contextlib.contextmanager
+def place(host: str, port: int) -> Iterator[socket.socket]:
+    """The port and the data folder are ours until the end; taken before a row is written. A Ctrl-C just ends it."""
+    folder = Path(settings.GAGAR_DATA_DIR)
+    with (folder / "server.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(
+                f"another server runs on the folder {folder}, expected none: stop it, or set GAGAR_DATA_DIR to another"
+            ) from None
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listening = socket.create_server((host, port), family=family)
+        except (OSError, OverflowError) as refused:
+            raise CommandError(
+                f"cannot listen on port {port} of {host} ({refused}), expected a "
+                "free one: stop what listens there, or choose another with --port (make: PORT=)"
+            ) from None
+        with listening, contextlib.suppress(KeyboardInterrupt):
+            yield listening
+
+
+@contextlib.asynccontextmanager
+async def _relay(children: list[Child]):
+    """In one process with its children, doorbells pass through a unix socket; Redis needs none."""
+    if not isinstance(layer := get_channel_layer(), ThreadSafeInMemoryChannelLayer):
+        yield
+        return
+    ThreadSafeInMemoryChannelLayer.home = asyncio.get_running_loop()
+    with tempfile.TemporaryDirectory(prefix="gagar-") as folder:  # the data folder's path may be too long for a socket
+        address = Path(folder) / "relay.sock"
+        relay = await open_relay(address, layer)
+        for child in children:
+            child.env["GAGAR_RELAY"] = str(address)
+        try:
+            yield
+        finally:
+            relay.close()
+            ThreadSafeInMemoryChannelLayer.home = None
+
+
+async def _stop(children: Iterable[Child]) -> None:
+    for child in children:
+        await child.stop()
+
+
+def _told(server: Server, children: list[Child]) -> asyncio.Event:
+    """Set by the first Ctrl-C or SIGTERM. The second one kills the children: rows and checkpoints bear that."""
+    told = asyncio.Event()
+
+    def tell() -> None:
+        if told.is_set():
+            server.force_exit = True
+            for child in children:
+                child.kill()
+        told.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, tell)
+    return told
+
+
+async def serve(listening: socket.socket, children: list[Child]) -> None:
     """Run until Ctrl-C, SIGTERM, or until a child that may end has ended well."""
     from gagar_web.asgi import application
 
     config = uvicorn.Config(
-        application, host=host, port=port, lifespan="off", log_level="warning", ws_max_size=2**20,
-        timeout_graceful_shutdown=5,
-    )  # fmt: skip
-    server = uvicorn.Server(config)
-    relay = None
-    if isinstance(layer := get_channel_layer(), ThreadSafeInMemoryChannelLayer):
-        ThreadSafeInMemoryChannelLayer.home = asyncio.get_running_loop()
-        address = Path(settings.GAGAR_DATA_DIR) / "relay.sock"
-        relay = await open_relay(address, layer)
+        application, lifespan="off", log_level="warning", ws_max_size=2**20, timeout_graceful_shutdown=5
+    )
+    server = Server(config)
+    told = _told(server, children)
+    async with _relay(children):
         for child in children:
-            child.env["GAGAR_RELAY"] = str(address)
-    for child in children:
-        child.start()
-    watching = [asyncio.create_task(_watch(child, server)) for child in children]
-    try:
-        await server.serve()
-    finally:
+            child.start()
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        watching = [asyncio.create_task(what) for what in (told.wait(), *(child.supervise() for child in children))]
+        done, _ = await asyncio.wait([serving, *watching], return_when=asyncio.FIRST_COMPLETED)
         for task in watching:
             task.cancel()
-        print("stopping: the worker finishes what it holds (a few seconds)", flush=True)
-        for child in reversed(children):  # the job first, while the worker still drains
-            await child.stop()
-        if relay:
-            relay.close()
-        ThreadSafeInMemoryChannelLayer.home = None
+        print("stopping: the worker finishes what it holds (a few seconds; Ctrl-C again: at once)", flush=True)
+        await _stop(child for child in children if child.ends)  # the job's last words still find an open port
+        server.should_exit = True
+        await serving
+        await _stop(children)
+        for task in done:
+            task.result()
 
 
-async def _watch(child: Child, server: uvicorn.Server) -> None:
-    await child.supervise()
-    server.should_exit = True
-
-
-def run(host: str, port: int, children: list[Child]) -> None:
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the captured Ctrl-C again after its own clean stop
-        asyncio.run(serve(host, port, children))
+def run(listening: socket.socket, children: list[Child]) -> None:
+    asyncio.run(serve(listening, children))

@@ -13,6 +13,7 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", type=int, default=2, help="gradings at a time")
 
     def handle(self, host, port, concurrency, **options):
-        self.stdout.write(say(set_up(), f"http://{host}:{port}/"))
-        self.stdout.flush()
-        embedded.run(host, port, [embedded.worker(concurrency)])
+        with embedded.place(host, port) as listening:
+            self.stdout.write(say(set_up(), f"http://{host}:{port}/"))
+            self.stdout.flush()
+            embedded.run(listening, [embedded.worker(concurrency)])
