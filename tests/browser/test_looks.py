@@ -1,4 +1,4 @@
-"""Every page in both themes, small and large: nothing overflows, nothing is logged, and pictures are left to look at."""
+"""Every page in both themes, small and large: nothing overflows, nothing is logged, pictures are left to look at."""
 
 from pathlib import Path
 
@@ -32,12 +32,10 @@ def room():
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_fit_and_are_pictured(new_context, server, room, watch, theme):
+def test_pages_fit_and_are_pictured(page, server, room, watch, theme):
     watch.expected_statuses = {404}
     user, run, group = room
-    context = new_context(color_scheme=theme, viewport=SIZES["small"])
-    watch.over(context)
-    page = context.new_page()
+    page.emulate_media(color_scheme=theme)
     page.goto(f"{server}/sign-in")
     for size, viewport in SIZES.items():
         page.set_viewport_size(viewport)
