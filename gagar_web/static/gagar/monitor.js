@@ -65,7 +65,7 @@
   function seriesOf(panel) {
     const items = legendOf(panel);
     if (isBands(panel)) {
-      const band = { stroke: colour("surface"), width: 1, points: { show: false } };
+      const band = { stroke: colour("surface"), width: 1, spanGaps: true, points: { show: false } };
       return items.map((item) => ({ ...band, fill: colour(item.dataset.color) })).reverse();
     }
     const lines = items.map((item) => ({
@@ -127,7 +127,10 @@
       if (isBands(panel)) return [0, 1];
       if (low === null || high === null) return [Number(min ?? 0), Number(max ?? 1)];
       const least = 4 * 10 ** -digitsOf(panel); // a flat line: four ticks that print differently
-      if (high - low < least) high = low + least;
+      if (high - low < least) {
+        if (min === undefined) low -= least / 2;
+        high = low + least;
+      }
       const pad = (high - low || Math.abs(high) || 1) * 0.08;
       const bottom = min === undefined ? low - pad : Math.min(Number(min), low);
       return [bottom, max === undefined ? high + pad : Math.max(Number(max), high)];
