@@ -85,7 +85,7 @@ class GroupOut(GroupRow):
         return group.trajectories.counted().count()
 
     def get_rollouts(self, group) -> RolloutOut(many=True):
-        rows = group.trajectories.only("external_id", "outcome", "event_count", "log", "is_late")
+        rows = group.trajectories.only("group", "external_id", "outcome", "event_count", "log", "is_late")
         return [shape(RolloutOut).to_representation(row) for row in rows]
 
 
