@@ -20,7 +20,7 @@ from grading.integrity.registry import detect
 from grading.integrity.signals import Signal as Hint
 from grading.models import RolloutGroup, Signal, Trajectory, Verdict
 from grading.review import decisions
-from grading.states import ENDED, GroupState, Purpose
+from grading.states import GroupState, Purpose
 from grading.storable import storable
 
 log = logging.getLogger(__name__)
@@ -38,15 +38,9 @@ def drain() -> int:
     while group := _claim_next():
         grade_group(group)
         done += 1
-    while group := _uninspected().first():
+    while group := RolloutGroup.objects.uninspected(clock.now()).order_by("pk").first():
         inspect(group)  # filtered groups too: a hack can hide in an all-passed group
     return done
-
-
-def _uninspected():
-    """Ended groups nobody graded, once their wanted bodies are in or waited for no longer; graders inspect the rest."""
-    ended = RolloutGroup.objects.filter(state__in=ENDED, completed_at__isnull=False, inspected_at=None)
-    return ended.exclude(bodies_wanted=True, bodies_ready=False, collect_by__gte=clock.now()).order_by("pk")
 
 
 def _claim_next() -> RolloutGroup | None:

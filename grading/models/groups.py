@@ -26,6 +26,11 @@ class RolloutGroupRows(TeamRows):
         waiting = Q(state=GroupState.COMPLETE, bodies_ready=True)
         return self.filter(waiting | Q(state=GroupState.GRADING, claimed_until__lt=now))
 
+    def uninspected(self, now: datetime):
+        """Ended and not graded, once their wanted bodies are in or waited for no longer; graders inspect the rest."""
+        ended = self.filter(state__in=ENDED, completed_at__isnull=False, inspected_at=None)
+        return ended.exclude(bodies_wanted=True, bodies_ready=False, collect_by__gte=now)
+
     def locked(self):
         """Rows locked against each other, not against readers of their keys (PostgreSQL)."""
         return self.select_for_update(no_key=True, of=("self",))
@@ -79,6 +84,12 @@ class RolloutGroup(models.Model):
             models.Index(fields=["state", "claimed_until"], name="group_by_state"),
             models.Index(fields=["run", "step"], name="group_by_step"),
             models.Index(fields=["run", "state"], name="group_by_run_and_state"),
+            # asked every two seconds: a few rows, however long the run
+            models.Index(
+                fields=["state", "id"],
+                condition=Q(completed_at__isnull=False, inspected_at=None),
+                name="group_uninspected",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -87,10 +98,6 @@ class RolloutGroup(models.Model):
     @property
     def is_open(self) -> bool:
         return self.state in OPEN
-
-    @property
-    def is_ended(self) -> bool:
-        return self.state in ENDED
 
     @property
     def deadline(self) -> datetime | None:

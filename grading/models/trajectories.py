@@ -49,11 +49,6 @@ class Trajectory(models.Model):
     def __str__(self) -> str:
         return self.external_id
 
-    @property
-    def reward_value(self) -> float:
-        """The shaped reward, or 1 for a pass and 0 for anything else."""
-        return float(self.reward) if self.reward else float(self.outcome == Outcome.PASSED)
-
 
 class Signal(models.Model):
     """A detector's hint with its place. A hint decides nothing."""
