@@ -4,7 +4,7 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
-from grading.models import RolloutGroup
+from grading.models import RolloutGroup, Trajectory
 from grading.review import decisions
 from grading.states import DecisionKind, GroupState, Policy
 from tests.factories import make_group, make_life, make_run
@@ -13,7 +13,7 @@ from training_bridge import delivery, intake
 from training_bridge.errors import NoStream, OutOfOrder
 from training_bridge.models import Delivery, MetricPoint, Receipt, Stream
 from training_bridge.protocol import messages
-from training_bridge.protocol.wire import decode_from_server, digest_of
+from training_bridge.protocol.wire import decode_from_job, decode_from_server, digest_of
 
 pytestmark = pytest.mark.django_db
 
@@ -179,3 +179,25 @@ def test_four_bridges_at_once_allot_a_dense_seq():
     [thread.join() for thread in threads]
     assert sorted(row["seq"] for row in rows_of(run)) == list(range(1, 25))
     assert len({row["group"] for row in rows_of(run)}) == 24
+
+
+def test_a_row_too_large_for_a_message_says_so_and_holds_up_nobody():
+    run = make_run()
+    huge = decided_group(run, kind=DecisionKind.FALLBACK, outcomes="PF")
+    Trajectory.objects.bulk_create(
+        Trajectory(
+            group=huge, run=run, life=huge.life, external_id=f"{n:0200}", outcome="failed", content_digest=str(n),
+        )
+        for n in range(900)
+    )  # fmt: skip
+    decided_group(run)
+    assert delivery.deliver(run) == 2
+    large, small = rows_of(run)
+    assert (large["regime"], large["reason"], large["train"], large["rows"]) == ("excluded", "row_too_large", False, [])
+    assert small["train"] and small["seq"] == 2
+
+
+def test_a_step_that_no_database_holds_is_refused_before_it_is_stored():
+    sent = '{"type": "receipt", "n": 1, "life": 1, "group": "g", "version": 1, "status": "applied", "step": 4294967296}'
+    with pytest.raises(messages.ProtocolError, match="step"):
+        decode_from_job(sent)
