@@ -71,7 +71,8 @@ def load(path: Path) -> dict:
         WrongCheckpoint: it is no checkpoint of this job, or of another format.
     """
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals([bytes]):  # how torch pickles an empty patch
+            state = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as broken:
         raise WrongCheckpoint(f"{path} cannot be read ({broken}), expected a checkpoint of the tiny job") from broken
     found = state.get("format") if isinstance(state, dict) else None

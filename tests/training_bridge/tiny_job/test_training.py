@@ -239,3 +239,8 @@ def test_a_write_that_breaks_leaves_the_old_checkpoint(tmp_path):
     with pytest.raises(Exception, match="pickle"):
         checkpoint.save(path, {"step": lambda: 2})
     assert checkpoint.load(path)["step"] == 1
+
+
+def test_a_rollout_that_changed_nothing_survives_the_checkpoint(tmp_path):
+    checkpoint.save(tmp_path / "job.pt", {"pending": [{"patch": b""}, {"patch": b"\xff"}]})
+    assert [group["patch"] for group in checkpoint.load(tmp_path / "job.pt")["pending"]] == [b"", b"\xff"]
