@@ -193,10 +193,13 @@ class _Incoming:
 
     def _roll_to_disk(self) -> None:
         # A name of its own each time: a killed writer's leftover is never taken up, nor found under a key.
-        folder = Path(_folder_of(self.storage))
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / f"{uuid.uuid4().hex}.part"
-        memory, self._file = self._file, self._path.open("xb+")
+        self._path = Path(_folder_of(self.storage)) / f"{uuid.uuid4().hex}.part"
+        memory = self._file
+        try:
+            self._file = self._path.open("xb+")
+        except FileNotFoundError:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("xb+")
         self._file.write(memory.getvalue())
 
     def keep(self, name: str) -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import Count
+from django.db.models import Count, prefetch_related_objects
 
 from grading.errors import Conflict, GradingError, NotFound
 from grading.ingest.completing import bodies_complete, bodies_missing, complete, locked_all, unfenced
@@ -97,8 +97,10 @@ class _Batch:
         Trajectory.objects.bulk_create(self.new)
         for row in self.filled.values():
             row.save(update_fields=BODY_FIELDS)  # bulk_update takes three times as long
+        full = {pk for pk, counted in self.counted.items() if counted >= self.groups[pk].group_size}
+        prefetch_related_objects([self.groups[pk] for pk in full], "run__rubric", "task")
         for pk, group in self.groups.items():
-            self._finish(group, self.counted.get(pk))
+            self._finish(group, is_full=pk in full)
         return answers
 
     def _judge(self, item: Item) -> Added | GradingError:
@@ -130,9 +132,9 @@ class _Batch:
             self.filled[known.pk] = known
         return Added(known, Status.FILLED, False)
 
-    def _finish(self, group: RolloutGroup, counted: int | None) -> None:
+    def _finish(self, group: RolloutGroup, *, is_full: bool) -> None:
         """What follows from the rows that are in now."""
-        if counted is not None and counted >= group.group_size:
+        if is_full:
             complete(group, by=self.by, reason="all rollouts are in")
         for row in self.new:
             if row.is_late and row.group_id == group.pk:
