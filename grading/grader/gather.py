@@ -15,6 +15,7 @@ from grading.scoring.rows import EffectiveGroup, Row, effective_group
 from grading.states import Outcome
 
 EVENTS_AT_ONCE = 64
+KEPT_BYTES = 1_000_000  # a larger patch is parsed anew each time
 
 
 def counted(group: RolloutGroup) -> list[Trajectory]:
@@ -51,8 +52,22 @@ def cleared(group: RolloutGroup) -> set[str]:
     return set(withdrawn.values_list("external_id", flat=True))
 
 
-def patch_of(trajectory: Trajectory) -> bytes:
-    return bodies.read_bytes(trajectory.patch) if trajectory.patch else b""
+def patch_of(trajectory: Trajectory) -> tuple[bytes, Patch]:
+    """The patch as it was stored, and parsed; an empty one where none was submitted."""
+    if trajectory.patch_bytes > KEPT_BYTES:
+        return _read_patch(trajectory.patch)
+    return kept_patch(trajectory.patch)
+
+
+@lru_cache(maxsize=256)
+def kept_patch(sha256: str) -> tuple[bytes, Patch]:
+    """Bodies never change: a verdict's second look, under the group's lock, and a page's next part cost no parsing."""
+    return _read_patch(sha256)
+
+
+def _read_patch(sha256: str) -> tuple[bytes, Patch]:
+    patch = bodies.read_bytes(sha256) if sha256 else b""
+    return patch, parse_patch(patch)
 
 
 def log_of(trajectory: Trajectory) -> bytes:
@@ -72,11 +87,11 @@ def material_of(group: RolloutGroup) -> GroupMaterial:
 
 
 def _candidate(trajectory: Trajectory) -> CandidateMaterial:
-    patch = patch_of(trajectory)
+    patch, parsed = patch_of(trajectory)
     return CandidateMaterial(
         id=trajectory.external_id,
         patch=patch,
-        parsed=parse_patch(patch),
+        parsed=parsed,
         event_text=event_reader(trajectory.event_body),
         event_count=trajectory.event_count or 0,
         results=frozenset(test["name"] for test in trajectory.tests),
@@ -101,4 +116,4 @@ def event_reader(event_body: str):
 def inspected(trajectory: Trajectory) -> tuple[str, Patch, list[dict], bytes]:
     """What the integrity detectors read: id, patch, events, log."""
     events = bodies.read_events(trajectory.event_body) if trajectory.event_body else []
-    return trajectory.external_id, parse_patch(patch_of(trajectory)), events, log_of(trajectory)
+    return trajectory.external_id, patch_of(trajectory)[1], events, log_of(trajectory)
