@@ -143,6 +143,7 @@ def test_a_stale_tab_gets_both_versions_and_loses_nothing(reviewing, context, se
     other.get_by_role("button", name="Save correction").click()
     expect(other.get_by_text("Your correction is saved")).to_be_visible()
 
+    reviewing.bring_to_front()
     reviewing.get_by_role("button", name="Save correction").click()
     expect(reviewing.get_by_text("saved first")).to_be_visible()
     expect(reviewing.get_by_label("A minimality")).to_have_value("2")
