@@ -9,6 +9,12 @@ import pytest
 from tests.factories import flash
 
 
+@pytest.fixture(autouse=True)
+def quick_passwords(settings):
+    """PBKDF2 is slow on purpose; tests sign in hundreds of times."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture
 def server(transactional_db):
     """The whole ASGI site on a free port, in a thread, over the test database. Yields its URL."""

@@ -33,12 +33,6 @@ def browser_context_args():
     return {"viewport": {"width": 1640, "height": 1000}, "color_scheme": "light"}
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings):
-    """The real hash takes half a second on purpose; these tests are about pages."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def watch():
     """What went wrong on any page of a test; asserted at its end."""
