@@ -29,15 +29,15 @@ def training_rows(sets: list[AdvantageSet], rollouts: dict[str, Rollout]) -> lis
         sets: frozen for this step.
         rollouts: by external id.
     Returns:
-        Every valid rollout of the groups that train: filtered and excluded groups and invalid rollouts must not
-        dilute a token mean.
+        Every valid rollout of the groups that train: filtered and excluded groups must not dilute a token mean, nor
+        rollouts outside the statistics (invalid, masked as truncated, or late), which have no equivalent reward.
     """
     return [
         Row(rollouts[name], advantage)
         for chosen in sets
         if chosen.train
         for name, advantage in chosen.advantage.items()
-        if name in rollouts and chosen.outcome[name] != "infra_invalid"
+        if name in rollouts and chosen.equivalent_reward.get(name) is not None
     ]
 
 

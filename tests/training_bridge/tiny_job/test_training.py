@@ -116,6 +116,24 @@ def test_filtered_groups_and_invalid_rollouts_do_not_train(rollouts):
     assert [(row.rollout.external_id, row.advantage) for row in rows] == [("r0", 0.5), ("r1", -0.5)]
 
 
+def test_rollouts_outside_the_statistics_do_not_dilute_the_token_mean(rollouts):
+    by_name = {rollout.external_id: rollout for rollout in rollouts}
+    masked_or_late = AdvantageSet(
+        group="g",
+        life=1,
+        version=1,
+        step=0,
+        regime="exact",
+        reason=None,
+        train=True,
+        advantage={"r0": 0.5, "r1": -0.5, "r2": 0.0},
+        equivalent_reward={"r0": 1.0, "r1": 0.0, "r2": None},
+        outcome={"r0": "passed", "r1": "failed", "r2": "passed"},
+    )
+    rows = trainer.training_rows([masked_or_late], by_name)
+    assert [row.rollout.external_id for row in rows] == ["r0", "r1"]
+
+
 def test_credit_metrics_by_hand():
     # outcome advantages 0.5, 0.5, -0.5, -0.5; training advantages 0.4, 0.2, -0.3, -0.3
     names = ["a", "b", "c", "d"]
