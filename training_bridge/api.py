@@ -95,16 +95,9 @@ class AcksTwin(MachineView):
     def post(self, request, run):
         """Where the job stands: received, and durable once a checkpoint on disk covers it."""
         run, said = self.run_of(run), read_message(request, Acks)
-        life, stream = intake.live(run, said.life), delivery.stream_of(run)
-        for name in ("received", "durable"):
-            if (getattr(said, name) or 0) > stream.head_seq:
-                raise WrongShape(
-                    f"{name} is beyond the stream",
-                    got=getattr(said, name),
-                    expected=f"at most {stream.head_seq}",
-                    where=name,
-                )
-        intake.acknowledge(life, epoch=said.epoch, received=said.received, durable=said.durable)
+        stream = intake.acknowledge_within(
+            run, said.life, epoch=said.epoch, received=said.received, durable=said.durable
+        )
         return Response({"epoch": stream.epoch, "head_seq": stream.head_seq})
 
 

@@ -7,6 +7,7 @@ from django.db.models import F
 from msgspec import structs
 
 from grading import clock, wake
+from grading.errors import BadInput
 from grading.models import Decision, GroupEvent, RolloutGroup, Run, Trajectory
 from grading.states import GroupState
 from training_bridge import payouts
@@ -155,6 +156,8 @@ def advantages_message(seq: int, decision: Decision, numbers: Numbers) -> Advant
 @transaction.atomic
 def set_mode(run: Run, *, mode: str, reason: str, by: str) -> Delivery:
     """The pause button: a control row in the stream, and outcome advantages for every group decided from now on."""
+    if not reason:
+        raise BadInput("a pause needs a reason", expected="a sentence that the job's log can keep", where="reason")
     stream_of(run)
     stream = Stream.objects.select_for_update(no_key=True).get(run=run)
     seq = stream.head_seq + 1
@@ -166,6 +169,7 @@ def set_mode(run: Run, *, mode: str, reason: str, by: str) -> Delivery:
     Stream.objects.filter(pk=stream.pk).update(head_seq=seq, mode=mode, mode_reason=reason[:200])
     Run.objects.filter(pk=run.pk).update(paused=mode == Stream.Mode.OUTCOME_ONLY)
     transaction.on_commit(lambda: wake.ring(rows_stored(run.pk), "rows.stored"))
+    wake.pages(run.pk)
     return row
 
 

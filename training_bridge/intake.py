@@ -8,11 +8,11 @@ from django.db import transaction
 from django.db.models import Case, F, PositiveBigIntegerField, Value, When
 
 from grading import clock, wake
-from grading.errors import Fenced, NotFound
+from grading.errors import Fenced, NotFound, WrongShape
 from grading.models import Life, RolloutGroup, Run
 from training_bridge.delivery import stream_of
 from training_bridge.errors import OutOfOrder
-from training_bridge.models import Delivery, JobCursor, MetricPoint, Receipt
+from training_bridge.models import Delivery, JobCursor, MetricPoint, Receipt, Stream
 from training_bridge.protocol import messages
 from training_bridge.protocol.sessions import StreamFacts
 
@@ -40,7 +40,8 @@ def cursor_of(life: Life) -> JobCursor:
 @transaction.atomic
 def facts(run: Run, resume: messages.Resume) -> StreamFacts:
     """What a resume is answered from, read under the lock of the stream's row."""
-    stream = type(stream_of(run)).objects.select_for_update(no_key=True).get(run=run)
+    stream_of(run)
+    stream = Stream.objects.select_for_update(no_key=True).get(run=run)
     newest = newest_life(run)
     row = Delivery.objects.filter(stream=stream, epoch=stream.epoch, seq=resume.after_seq).first()
     own = Life.objects.filter(run=run, n=resume.life).first()
@@ -52,6 +53,18 @@ def facts(run: Run, resume: messages.Resume) -> StreamFacts:
         digest=row.sha256 if row else None,
         noted=cursor_of(own).noted if own else 0,
     )
+
+
+def acknowledge_within(run: Run, n: int, *, epoch: int, received: int | None, durable: int | None) -> Stream:
+    """Acks that came by REST: of the newest life, of the stream's own epoch, and of rows that are there."""
+    life, stream = live(run, n), stream_of(run)
+    if epoch != stream.epoch:
+        raise WrongShape("an epoch that is not the stream's", got=epoch, expected=stream.epoch, where="epoch")
+    for name, seq in (("received", received), ("durable", durable)):
+        if (seq or 0) > stream.head_seq:
+            raise WrongShape(f"{name} is beyond the stream", got=seq, expected=f"at most {stream.head_seq}", where=name)
+    acknowledge(life, epoch=epoch, received=received, durable=durable)
+    return stream
 
 
 def acknowledge(life: Life, *, epoch: int, received: int | None = None, durable: int | None = None, **said) -> None:

@@ -2,15 +2,14 @@
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db import transaction
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from grading import wake
 from grading.access import admin_required, viewer_required
 from grading.errors import BadInput
 from grading.models import Role, Run, Team
+from grading.review.posted import posted_text
 from training_bridge import delivery
 from training_bridge.models import Stream
 from training_bridge.monitor import metrics, panels, run_rows
@@ -80,15 +79,11 @@ def series(request, public_id):
 def pause(request, public_id):
     """Only outcome advantages from now on, or redistribution again; the job hears it in its stream."""
     run = _run(request, public_id, Role.ADMIN)
-    paused, reason = request.POST.get("paused"), request.POST.get("reason", "").strip()
+    paused, reason = request.POST.get("paused"), posted_text(request, "reason")
     if paused not in ("0", "1"):
         raise BadInput("paused is neither on nor off", got=paused, expected="1 or 0", where="paused")
-    if not reason:
-        raise BadInput("a pause needs a reason", expected="a sentence that the job's log can keep", where="reason")
     mode = Stream.Mode.OUTCOME_ONLY if paused == "1" else Stream.Mode.NORMAL
-    with transaction.atomic():
-        delivery.set_mode(run, mode=mode, reason=reason, by=request.user.username)
-        wake.pages(run.pk)
+    delivery.set_mode(run, mode=mode, reason=reason, by=request.user.username)
     said = "Only outcome advantages go out from now on." if paused == "1" else "Redistribution goes on."
     messages.success(request, said)
     return redirect("run-settings", public_id=run.public_id)
