@@ -10,6 +10,7 @@ from typing import Any
 
 from grading.review.anchors import Citation
 from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST
+from grading.storable import storable
 
 Fields = Mapping[str, Sequence[str]]
 SIDES = {"new": "new", "old": "old"}
@@ -74,7 +75,7 @@ def read_form(fields: Fields) -> Posted:
 
 def _one(fields: Fields, name: str) -> str:
     values = fields.get(name) or ("",)
-    return values[-1]
+    return storable(values[-1])
 
 
 def _scores(fields: Fields, errors: list[str]) -> dict[str, dict[str, int | str]]:

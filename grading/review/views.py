@@ -18,6 +18,7 @@ from grading.review.pages import columns
 from grading.review.pages.group_page import group_page, may, verdict_words
 from grading.review.pages.ranking import ranking
 from grading.review.pages.sitting import Sitting
+from grading.review.posted import posted_text
 
 MOST_PROBLEMS = 6
 WITH_ROWS = ("run__team", "run__rubric", "task", "rubric", "life")
@@ -161,7 +162,7 @@ def approve(request, pk):
 @require_POST
 def fall_back(request, pk):
     found = group_to_decide(request, pk)
-    decision = decisions.fall_back(found, user=request.user, reason=request.POST.get("reason", "").strip())
+    decision = decisions.fall_back(found, user=request.user, reason=posted_text(request, "reason"))
     messages.success(request, f"No verdict counts: version {decision.version} carries the outcome advantages.")
     return redirect("group", pk)
 
@@ -172,7 +173,7 @@ def leak(request, pk):
     """Confirm a leak or a hack of one candidate, or take a confirmed one back."""
     sitting = Sitting(group_to_decide(request, pk), request.user)
     letter, kind = request.POST.get("letter", ""), request.POST.get("kind", "")
-    reason, trajectory = request.POST.get("reason", "").strip(), sitting.by_letter.get(letter)
+    reason, trajectory = posted_text(request, "reason"), sitting.by_letter.get(letter)
     if trajectory is None:
         raise BadInput("no such candidate", got=letter[:10] or "nothing", expected=", ".join(sorted(sitting.by_letter)))
     with by_letters(sitting):
@@ -201,7 +202,7 @@ def _places(request, trajectory) -> list:
 def broken(request, pk):
     """Quarantine the group's task: its evaluation is broken."""
     found = group_to_decide(request, pk)
-    findings.quarantine(found.task, reason=request.POST.get("reason", "").strip(), user=request.user, group=found)
+    findings.quarantine(found.task, reason=posted_text(request, "reason"), user=request.user, group=found)
     messages.success(request, f"Task {found.task.key} is quarantined; this group does not train.")
     return redirect("group", pk)
 

@@ -9,6 +9,7 @@ from grading.models import Role, Task, Verdict
 from grading.review import findings
 from grading.review.pages import history, task_register
 from grading.review.pages.sitting import Sitting
+from grading.review.posted import posted_text
 from grading.review.views import find_group
 
 
@@ -27,7 +28,7 @@ def _task(request, pk: int) -> Task:
 @require_POST
 def quarantine(request, pk):
     task = _task(request, pk)
-    findings.quarantine(task, reason=request.POST.get("reason", "").strip(), user=request.user)
+    findings.quarantine(task, reason=posted_text(request, "reason"), user=request.user)
     messages.success(request, f"Task {task.key} is quarantined: its groups do not train.")
     return redirect("tasks")
 
@@ -36,7 +37,7 @@ def quarantine(request, pk):
 @require_POST
 def release(request, pk):
     task = _task(request, pk)
-    findings.release(task, reason=request.POST.get("reason", "").strip(), user=request.user)
+    findings.release(task, reason=posted_text(request, "reason"), user=request.user)
     messages.success(request, f"Task {task.key} is released: its groups train again.")
     return redirect("tasks")
 

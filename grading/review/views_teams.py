@@ -10,6 +10,7 @@ from grading.access import admin_required, viewer_required
 from grading.models import MachineToken, Membership, Role, Run, Team
 from grading.models.people import PURPOSES
 from grading.review.forms import NewRun, RunPolicy
+from grading.review.posted import posted_text
 
 INVITED, NEW_TOKEN = "invited", "new_token"  # shown once, then gone from the session
 
@@ -128,7 +129,7 @@ def run_settings(request, public_id):
 @require_POST
 def token_new(request, public_id):
     run = _run(request, public_id, Role.ADMIN)
-    name, purposes = request.POST.get("name", "").strip(), request.POST.getlist("purposes")
+    name, purposes = posted_text(request, "name"), request.POST.getlist("purposes")
     token = people.new_token(run, name=name, purposes=purposes, user=request.user)
     request.session[NEW_TOKEN] = {"run": public_id, "token": token}
     return redirect("run-settings", public_id)
