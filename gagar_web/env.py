@@ -33,7 +33,7 @@ def env_int(name: str, default: int, *, least: int = 0) -> int:
 
 
 def env_list(name: str, default: str) -> list[str]:
-    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+    return [part.strip() for part in (os.environ.get(name) or default).split(",") if part.strip()]
 
 
 def env_secret(name: str, kept_in: Path) -> str:

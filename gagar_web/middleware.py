@@ -4,6 +4,7 @@ from django.http import JsonResponse
 from django.shortcuts import render
 
 from grading.errors import GradingError
+from grading.ingest.refusals import API
 
 
 class SayWhatWasRefused:
@@ -16,6 +17,6 @@ class SayWhatWasRefused:
     def process_exception(self, request, exception):
         if not isinstance(exception, GradingError):
             return None
-        if request.path.startswith("/api/"):
+        if request.path.startswith(API):
             return JsonResponse(exception.as_json(), status=exception.status)
         return render(request, "errors/refused.html", {"error": exception}, status=exception.status)

@@ -15,7 +15,7 @@ GAGAR_DATA_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_bool("GAGAR_DEBUG", False)
 SECRET_KEY = env_secret("GAGAR_SECRET_KEY", GAGAR_DATA_DIR / "secret_key")
-ALLOWED_HOSTS = env_list("GAGAR_ALLOWED_HOSTS", "127.0.0.1,localhost,testserver")
+ALLOWED_HOSTS = env_list("GAGAR_ALLOWED_HOSTS", "127.0.0.1,localhost")
 CSRF_TRUSTED_ORIGINS = env_list("GAGAR_TRUSTED_ORIGINS", "")
 # TLS ends at a proxy in front; behind one, cookies travel over https only.
 GAGAR_HTTPS = env_bool("GAGAR_HTTPS", False)
@@ -51,6 +51,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "gagar_web.middleware.SayWhatWasRefused",
     "axes.middleware.AxesMiddleware",
 ]
@@ -194,7 +195,6 @@ CONTENT_SECURITY_POLICY = {
         "form-action": [SELF],
     }
 }
-SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["grading.ingest.auth.MachineTokenAuthentication"],
@@ -216,7 +216,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 # ---- what the product itself reads ----
-GAGAR_GRADER = env_str("GAGAR_GRADER", "static", allowed=("static",))
+GAGAR_GRADER = env_str("GAGAR_GRADER", "static", allowed=("static", "external"))
 GAGAR_LEASE_S = env_int("GAGAR_LEASE_S", 120, least=1)
 GAGAR_GIT_HOSTS = env_list("GAGAR_GIT_HOSTS", "")  # hosts a task's git URL may name; none by default
 

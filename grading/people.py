@@ -3,6 +3,7 @@
 import re
 import secrets
 
+from django.conf import settings
 from django.db import transaction
 
 from grading.errors import BadInput, Conflict
@@ -58,8 +59,8 @@ def _check_role(role: str) -> None:
 
 @transaction.atomic
 def open_run(run: Run, *, user) -> str:
-    """Save a new run and make its first token, which comes back this once."""
-    run.created_by = user
+    """Save a new run, graded as this server is set up to, and make its first token, which comes back this once."""
+    run.created_by, run.grader = user, settings.GAGAR_GRADER
     run.save()
     return MachineToken.issue(run, name="job", by=user)[1]
 
