@@ -1,5 +1,6 @@
 """Every page in both themes, small and large: nothing overflows, nothing is logged, pictures are left to look at."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -31,15 +32,20 @@ def room():
     return user, run, group
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_fit_and_are_pictured(page, server, room, watch, theme):
+def picture(page, name: str) -> None:
+    """Both themes, both sizes; the page is loaded once."""
+    for theme, (size, viewport) in itertools.product(("light", "dark"), SIZES.items()):
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size(viewport)
+        assert page.evaluate(TOO_WIDE) <= 0, f"{name} is too wide in {size}"
+        page.screenshot(path=PICTURES / f"{name}-{theme}-{size}.png")
+
+
+def test_pages_fit_and_are_pictured(page, server, room, watch):
     watch.expected_statuses = {404}
     user, run, group = room
-    page.emulate_media(color_scheme=theme)
     page.goto(f"{server}/sign-in")
-    for size, viewport in SIZES.items():
-        page.set_viewport_size(viewport)
-        page.screenshot(path=PICTURES / f"sign-in-{theme}-{size}.png")
+    picture(page, "sign-in")
     enter(page, server, user)
     for name, path, sign in (
         ("runs", "/runs/", "#run-rows tbody tr"),
@@ -55,11 +61,8 @@ def test_pages_fit_and_are_pictured(page, server, room, watch, theme):
         ("not-found", "/nowhere", "h2"),
     ):
         page.goto(server + path)
-        for size, viewport in SIZES.items():
-            page.set_viewport_size(viewport)
-            expect(page.locator(sign).first).to_be_visible()
-            page.screenshot(path=PICTURES / f"{name}-{theme}-{size}.png")
-            assert page.evaluate(TOO_WIDE) <= 0, f"{name} is too wide in {size}"
+        expect(page.locator(sign).first).to_be_visible()
+        picture(page, name)
 
 
 def test_the_reader_chooses_the_theme_and_it_stays(page, server, room):

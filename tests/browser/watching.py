@@ -9,6 +9,10 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
+# htmx logs a request that the next page cancelled; one that the server did not answer is told on the page itself.
+CANCELLED = ("htmx:afterRequest", "htmx:sendError")
+
+
 class Watch:
     def __init__(self):
         self.faults: list[str] = []
@@ -25,6 +29,7 @@ class Watch:
 
     def _console(self, message: ConsoleMessage) -> None:
         expected = any(f"a status of {status} " in message.text for status in self.expected_statuses)
+        expected = expected or message.text.startswith(CANCELLED)
         if message.type in ("error", "warning") and not expected:
             self.faults.append(f"{message.type}: {message.text}")
 

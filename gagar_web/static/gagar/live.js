@@ -83,7 +83,10 @@
     if (words) alert.querySelector("[data-refusal-words]").textContent = words;
     alert.hidden = false;
   }
+  let leaving = -Infinity;
+  addEventListener("beforeunload", () => { leaving = performance.now(); });
   document.body?.addEventListener("htmx:sendError", () => {
+    if (performance.now() - leaving < 3000) return; // the next page cancels what this one still asked for
     failed("The server did not answer. Nothing was saved; try again.");
   });
   document.body?.addEventListener("htmx:responseError", (event) => {
