@@ -1,7 +1,5 @@
 """What training gets for one group, as the review page shows it: of what counts now, or of an unsaved draft."""
 
-from collections.abc import Mapping
-
 from django.db.models import prefetch_related_objects
 
 from grading.grader import gather
@@ -9,6 +7,7 @@ from grading.models import RolloutGroup, Trajectory, Verdict
 from grading.review import decisions
 from grading.review.correction_form import Fields, read_form
 from grading.review.drafts import draft_of, stand
+from grading.scoring.ranks import Ranking
 from grading.scoring.tiers import TIERS
 from grading.states import GroupState
 from grading.templatetags.figures import fixed, signed
@@ -31,7 +30,6 @@ REASONS = {
     regimes.NOT_FINITE: "redistributed, a number would not be finite",
     "negative_reward": "a negative reward: discounting it would favour the worse",
 }
-Ranking = Mapping[int, tuple[tuple[str, ...], ...]]
 
 
 def standing_panel(group: RolloutGroup) -> dict:

@@ -9,13 +9,21 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 
 from grading.grader.material import GroupMaterial
-from grading.grader.shape import FINDING_KINDS, TIER_NAMES, CandidateReply, Finding, GraderReply, Problem, Revision
+from grading.grader.shape import (
+    EVIDENCE_BELOW,
+    FINDING_KINDS,
+    TIER_NAMES,
+    CandidateReply,
+    Finding,
+    GraderReply,
+    Problem,
+    Revision,
+)
 from grading.review.anchors import Citation
 from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST, Candidate, Rubric, short
 from grading.scoring.grades import Grades, grade
 from grading.scoring.ranks import Ranking, moved_unnamed, rank
 
-EVIDENCE_BELOW = 4  # a score below it bars T1, so it must be shown
 CLAIMS = (*CRITERIA, *FLAGS, *FINDING_KINDS, "revision")
 PROBLEMS_KEPT = 200
 

@@ -9,10 +9,13 @@ from typing import Any
 
 from grading.errors import BadInput
 from grading.review.anchors import Citation
+from grading.scoring import tiers
+from grading.scoring.rows import FINDINGS
 
 Order = Mapping[str, tuple[tuple[str, ...], ...]]
-TIER_NAMES = ("T1", "T2", "T3")
-FINDING_KINDS = ("leak", "hack")
+TIER_NAMES = tuple(tiers.TIER_NAMES.values())
+FINDING_KINDS = FINDINGS
+EVIDENCE_BELOW = 4  # a score below it bars T1, so it must be shown
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ Each score falls with what it counts and never rises by adding comments, blanks 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from grading.grader.shape import EVIDENCE_BELOW
 from grading.grader.static_measures import SPOTS_KEPT, Measures, Spot
 from grading.scoring.criteria import CRITERIA
 
-NEEDS_EVIDENCE = 4  # a score below it must be shown
 SLACK = 5  # lines added to both sizes, so that 3 lines are not "three times" 1 line
 NOT_JUDGED = 4  # approach of a patch that changes code; all criteria of one without lines to count
 
@@ -73,11 +73,11 @@ def judge(own: Measures, norm: Norm) -> Judged:
 
 def _say(judged: Judged, criterion: str, score: int, reason: str, spots: list[Spot]) -> None:
     """Set a score with what shows it; below 4 with nothing to show it becomes 4."""
-    if score < NEEDS_EVIDENCE and not spots:
+    if score < EVIDENCE_BELOW and not spots:
         judged.notes.append(f"{criterion} would be {score} ({reason}), but no changed line can be cited for it: 4")
-        score = NEEDS_EVIDENCE
+        score = EVIDENCE_BELOW
     judged.scores[criterion], judged.reasons[criterion] = score, reason
-    if score < NEEDS_EVIDENCE:
+    if score < EVIDENCE_BELOW:
         judged.spots[criterion] = list(dict.fromkeys(spots))[:SPOTS_KEPT]
 
 
@@ -95,7 +95,7 @@ def _without_effect(own: Measures, judged: Judged) -> None:
     for criterion in CRITERIA:
         judged.scores[criterion] = rest.get(criterion, low)
         judged.reasons[criterion] = reason
-        if judged.scores[criterion] < NEEDS_EVIDENCE:
+        if judged.scores[criterion] < EVIDENCE_BELOW:
             judged.spots[criterion] = [spot]
 
 

@@ -6,11 +6,11 @@ from grading.grader.material import GroupMaterial
 from grading.grader.parse import Checked
 from grading.grader.shape import GraderReply
 from grading.models import Evidence, Finding, RolloutGroup, Trajectory, Verdict, VerdictCandidate
-from grading.scoring.factors import Ranking
+from grading.scoring.ranks import Ranking
+from grading.scoring.tiers import TIER_NAMES, TIERS
 from grading.states import Purpose
 from grading.storable import storable
 
-TIERS = (1, 2, 3)
 PLACES = Decimal("0.000000001")
 EVIDENCE_KEPT = 2000  # rows of one verdict; its reply keeps them all
 
@@ -51,7 +51,7 @@ def store(
 
 
 def _ranking_json(ranking: Ranking) -> dict:
-    return {f"T{tier}": [list(tied) for tied in ranking[tier]] for tier in TIERS}
+    return {name: [list(tied) for tied in ranking[tier]] for tier, name in TIER_NAMES.items()}
 
 
 def _store_candidates(verdict: Verdict, reply: GraderReply, checked: Checked, trajectories: dict) -> None:

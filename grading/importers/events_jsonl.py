@@ -6,10 +6,10 @@ from pathlib import Path
 from grading.errors import BadInput
 from grading.importers.reading import LINE_LIMIT_BYTES, lines_of
 from grading.importers.record import Dropped, EventStream, Unlinked
+from grading.integrity.events import ACTING
 from grading.storable import parse_json
 
 NAME = "events.jsonl"
-ACTING = frozenset({"action", "edit", "test", "submit"})
 
 
 def stream(path: Path) -> EventStream:

@@ -1,9 +1,8 @@
 """Groups that wait for a person: who sees which first, who holds which.
 
-Order: influence x uncertainty, then the nearest deadline. Influence is how much credit the verdict moves between the
-passes, in reward units: (1 - pass rate) x sum |f_i / mean(f) - 1|, what sum-preserving weights do to binary rewards;
-without a valid verdict all the passes' credit is open: (1 - pass rate) x passes. Uncertainty, 0.1 to 1, is the share of
-ranked candidates close to another one (within 0.25 of W, not tied); without a valid verdict or with a strong signal 1.
+Order: influence x uncertainty, then the nearest deadline. Influence is the credit the verdict moves between the passes:
+(1 - pass rate) x sum |f_i / mean(f) - 1|, and (1 - pass rate) x passes without a valid verdict. Uncertainty, 0.1 to 1,
+is the share of candidates within 0.25 of W of another, not tied; 1 without a valid verdict or with a strong signal.
 """
 
 from dataclasses import dataclass, field

@@ -7,14 +7,17 @@ from datetime import datetime
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 
 from grading.models import RolloutGroup, Run
+from grading.review.decisions import GRADER_FAILURE
 from grading.states import OPEN
+from training_bridge.delivery import REFUSED
+from training_bridge.effects import REDISTRIBUTING
 from training_bridge.models import Payout, Receipt
 from training_bridge.monitor.spans import from_steps
 from training_bridge.redistribution import regimes
+from training_bridge.redistribution.masks import TINY
 
-GRADED = (regimes.EXACT, regimes.BOUNDED, regimes.CLIPPED)
 OTHER = (regimes.CLIPPED, regimes.BASELINE, regimes.INELIGIBLE, regimes.FILTERED, regimes.EXCLUDED)
-NAMED_REASONS = ("grader_failure", "deadline")
+NAMED_REASONS = (GRADER_FAILURE, "deadline")
 FALLBACK = Q(regime=regimes.FALLBACK)
 SUMS = {
     "groups": Count("pk"),
@@ -22,7 +25,7 @@ SUMS = {
     "bounded": Count("pk", filter=Q(regime=regimes.BOUNDED)),
     "other": Count("pk", filter=Q(regime__in=OTHER)),
     "fallback": Count("pk", filter=FALLBACK),
-    "by_grader": Count("pk", filter=FALLBACK & Q(reason="grader_failure")),
+    "by_grader": Count("pk", filter=FALLBACK & Q(reason=GRADER_FAILURE)),
     "by_deadline": Count("pk", filter=FALLBACK & Q(reason="deadline")),
     "by_other": Count("pk", filter=FALLBACK & ~Q(reason__in=NAMED_REASONS)),
     "n_valid": Sum("valid"),
@@ -42,13 +45,12 @@ SUMS = {
 }
 WATCHED = {
     "inverted": Count("pk", filter=Q(is_inverted=True)),
-    "refused": Count("pk", filter=Q(reason="numbers_refused")),
+    "refused": Count("pk", filter=Q(reason=REFUSED)),
     "trained": Count("pk", filter=~Q(regime__in=(regimes.FILTERED, regimes.EXCLUDED, regimes.INELIGIBLE))),
-    "redistributed": Count("pk", filter=Q(regime__in=GRADED)),
+    "redistributed": Count("pk", filter=Q(regime__in=REDISTRIBUTING)),
     "by_pause": Count("pk", filter=FALLBACK & Q(reason="paused")),
     "by_shadow": Count("pk", filter=FALLBACK & Q(reason="shadow")),
 }
-TINY = 1e-12
 
 Series = dict[str, dict[int, float | None]]  # name -> step -> value
 

@@ -93,11 +93,6 @@ def metric_values(values: Mapping[str, Any]) -> dict[str, float | str]:
     return {str(name): _number_or_word(float(value)) for name, value in values.items()}
 
 
-def metric_number(value: float | str) -> float:
-    """The float behind a travelled metric value: `float` reads the three words as well."""
-    return float(value)
-
-
 def _number_or_word(value: float) -> float | str:
     if math.isfinite(value):
         return value

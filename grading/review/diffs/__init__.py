@@ -4,7 +4,7 @@ from grading.review.diffs.facts import closed_words, header_facts
 from grading.review.diffs.html import RowOptions, file_head_html, file_html, file_rows_html, row_id
 from grading.review.diffs.parse import parse_patch
 from grading.review.diffs.patch import FilePatch, Hunk, Line, Patch, Side
-from grading.review.diffs.shares import Shares, files_alone, shared_changes
+from grading.review.diffs.shares import Shares, shared_changes
 from grading.review.diffs.words import word_changes
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "file_head_html",
     "file_html",
     "file_rows_html",
-    "files_alone",
     "header_facts",
     "parse_patch",
     "row_id",

@@ -9,7 +9,6 @@ from html import escape
 
 from grading.review.diffs.spans import show_hidden
 
-ESC = "\x1b"
 # In this order: strings up to their end (or the line's), then sequences with parameters, then two-character ones.
 STRINGS = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c|(?=\n)|$)"
 SEQUENCES = r"(?:\x1b\[|\x9b)([0-?]*)[ -/]*([@-~])?"

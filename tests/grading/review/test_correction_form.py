@@ -89,3 +89,7 @@ def test_a_bad_citation_is_an_error_of_its_row():
     assert form.errors[0].startswith("Citation 3: ") and form.citations[0].citation is None
     assert read_form({"cite-1-letter": [""], "cite-1-kind": ["result"], "cite-1-place": ["t"]}).errors
     assert read_form({"cite-1-about": ["charm"], "cite-1-kind": ["result"], "cite-1-place": ["t"]}).errors
+
+
+def test_a_nul_in_what_was_typed_becomes_visible():
+    assert read_form({"reason": ["a\x00b"]}).reason == "a\\u0000b"

@@ -1,6 +1,6 @@
 """Changed words, paired lines and what candidates share."""
 
-from grading.review.diffs import files_alone, parse_patch, shared_changes, word_changes
+from grading.review.diffs import parse_patch, shared_changes, word_changes
 from grading.review.diffs.words import pair_lines
 
 
@@ -46,10 +46,8 @@ def test_a_line_counts_once_per_candidate_and_never_across_files_or_line_ends():
     line = patches[0].files[0].hunks[0].lines[0]
     assert (shares.of, shares.count("x", line), shares.count("y", line)) == (4, 2, 1)
     assert shares.common("x", patches[0].files[0].lines) == 2
-    assert (shares.file_count("x"), shares.file_count("z")) == (3, 0)
-    assert [[file.path for file in files] for files in files_alone(patches, shares)] == [[], [], ["y"], []]
 
 
 def test_no_candidates_share_nothing():
     shares = shared_changes([])
-    assert (shares.of, shares.common("x", ()), shares.files) == (0, 0, {})
+    assert (shares.of, shares.common("x", ()), shares.lines) == (0, 0, {})
