@@ -8,7 +8,7 @@ from grading.review import decisions
 from grading.review.correction_form import Fields, read_form
 from grading.review.drafts import draft_of, stand
 from grading.scoring.ranks import Ranking
-from grading.scoring.tiers import TIERS
+from grading.scoring.tiers import TIER_NAMES, TIERS
 from grading.states import GroupState
 from grading.templatetags.figures import fixed, signed
 from training_bridge.decided import decision_numbers, factor_numbers, group_numbers, reason_of
@@ -86,7 +86,7 @@ def _allowed(group: RolloutGroup, trajectories: list[Trajectory], build) -> Numb
 
 
 def _ranking(verdict: Verdict | None) -> Ranking:
-    return {tier: verdict.ranking.get(f"T{tier}", ()) for tier in TIERS} if verdict else {}
+    return {tier: verdict.ranking.get(name, ()) for tier, name in TIER_NAMES.items()} if verdict else {}
 
 
 def _panel(

@@ -11,7 +11,7 @@ from grading.review.correction_form import Posted
 from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST, Candidate, Rubric
 from grading.scoring.grades import Grades, grade
 from grading.scoring.ranks import Ranking, rank
-from grading.scoring.tiers import TIERS
+from grading.scoring.tiers import TIER_NAMES, TIERS
 from grading.states import Outcome
 
 Seats = Mapping[str, tuple[int, int]]  # external id -> (tier, place counted from 1)
@@ -101,7 +101,7 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
         unmoved = {
             id: place
             for tier in TIERS
-            for place, tied in enumerate(still[f"T{tier}"] if still else by_score[tier], 1)
+            for place, tied in enumerate(still[TIER_NAMES[tier]] if still else by_score[tier], 1)
             for id in tied
         }
         order = wanted_order(by_score, standing.seats, places, edited={*scores, *flags})
@@ -186,7 +186,7 @@ def wanted_order(by_score: Ranking, seats: Seats, places: Mapping[str, int], *, 
     """
     order = {tier: _tier_order(tier, by_score[tier], seats, places, edited) for tier in TIERS}
     same = all(list(map(set, order[tier])) == list(map(set, by_score[tier])) for tier in TIERS)
-    return None if same else {f"T{tier}": groups for tier, groups in order.items()}
+    return None if same else {TIER_NAMES[tier]: groups for tier, groups in order.items()}
 
 
 def _tier_order(tier: int, tied_groups, seats: Seats, places: Mapping[str, int], edited: set[str]):

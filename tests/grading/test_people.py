@@ -51,6 +51,12 @@ def test_a_new_run_comes_with_a_token_that_works():
     assert MachineToken.find(token).run.public_id == "r1"
 
 
+def test_a_new_run_has_the_grader_that_the_operator_named(settings):
+    settings.GAGAR_GRADER = "external"
+    people.open_run(Run(team=make_team(), public_id="r1", name="R", rubric=flash()), user=make_user())
+    assert Run.objects.get(public_id="r1").grader == "external"
+
+
 @pytest.mark.parametrize(("name", "purposes"), [("", ["train"]), ("job", []), ("job", ["rule"])])
 def test_a_token_needs_a_name_and_known_purposes(name, purposes):
     with pytest.raises(BadInput):

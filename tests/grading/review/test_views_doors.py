@@ -101,3 +101,9 @@ def test_wrong_methods_are_refused(client, group):
             # What a refused correction's page links to leads back to the group.
             expected = 302 if row.name == "group-correct" else 405
             assert client.get(row.url).status_code == expected, row.name
+
+
+def test_no_page_may_stand_in_a_frame_of_another_site(client):
+    said = client.get("/sign-in").headers
+    assert said["X-Frame-Options"] == "DENY" and "frame-ancestors 'none'" in said["Content-Security-Policy"]
+    assert said["X-Content-Type-Options"] == "nosniff" and said["Referrer-Policy"] == "same-origin"
