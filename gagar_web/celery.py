@@ -1,6 +1,6 @@
 import os
 
-from celery import Celery
+from celery import Celery, platforms, signals
 
 from gagar_web import file_broker  # noqa: F401  (makes the scheme files:// known)
 
@@ -8,3 +8,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gagar_web.settings")
 app = Celery("gagar")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["grading", "training_bridge"])
+
+
+@signals.beat_embedded_init.connect
+def end_with_the_worker(**kwargs) -> None:
+    """Celery says this to its pool only: the clock of a SIGKILLed worker would tick on beside that of the next one."""
+    platforms.set_pdeathsig("SIGKILL")
