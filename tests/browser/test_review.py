@@ -111,6 +111,22 @@ def test_an_edited_score_changes_what_training_gets_by_the_servers_own_numbers(r
     assert Verdict.objects.count() == 1
 
 
+def test_an_edit_made_while_a_draft_is_on_its_way_stays(reviewing):
+    first = []
+
+    def hold_the_first(route):
+        route.continue_() if first else first.append(route)
+
+    reviewing.route("**/draft", hold_the_first)
+    with reviewing.expect_request("**/draft"):
+        reviewing.get_by_label("A minimality").fill("1")
+    reviewing.get_by_label("A approach").fill("4")
+    first[0].continue_()
+    expect(reviewing.locator("[data-edit-list] li")).to_have_text(["A approach 5 → 4", "A minimality 5 → 1"])
+    expect(reviewing.locator(".ranking-head")).to_contain_text("your draft, not saved")
+    expect(reviewing.get_by_label("A approach")).to_have_value("4")
+
+
 def test_a_correction_with_a_cited_selection_is_saved_and_approved(reviewing, room):
     group = room[2]
     reviewing.get_by_label("A minimality").fill("2")

@@ -9,8 +9,8 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-# htmx logs a request that the next page cancelled; one that the server did not answer is told on the page itself.
-CANCELLED = ("htmx:afterRequest", "htmx:sendError")
+# htmx logs a request that a newer one or the next page cancelled; one that the server did not answer is told on the page itself.
+CANCELLED = ("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
 
 
 class Watch:

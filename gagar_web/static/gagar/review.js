@@ -91,6 +91,25 @@
     tell();
   }
 
+  // --- an edit made while a draft is on its way: the answer replaces the fields, the newer value stays
+  let asked = new Map();
+  let newer = [];
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.target.id === "ranking") asked = new Map(fields().map((field) => [idOf(field), value(field)]));
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target?.id !== "ranking") return;
+    const since = fields().filter((field) => asked.has(idOf(field)) && asked.get(idOf(field)) !== value(field));
+    newer = since.map((field) => [idOf(field), value(field)]);
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const [id, last] of newer) {
+      const field = find(id);
+      if (field) put(field, last);
+    }
+    newer = [];
+  });
+
   // --- places inside a tier: groups of equal place are ties
   const placeOf = (card) => card.querySelector("input[name^='place-']");
 
