@@ -9,7 +9,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 """
 
 
-# htmx logs a request that a newer one or the next page cancelled; one that the server did not answer is told on the page itself.
+# htmx logs a request that a newer one or the next page cancelled; what fails otherwise is told on the page itself.
 CANCELLED = ("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
 
 
