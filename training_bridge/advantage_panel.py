@@ -19,13 +19,13 @@ from training_bridge.redistribution import regimes
 from training_bridge.redistribution.masks import TINY
 
 REASONS = {
-    "deadline": "the deadline passed without a verdict that counts",
-    "shadow": "the run is in shadow: no verdict counts",
-    "paused": "redistribution is paused",
+    decisions.DEADLINE: "the deadline passed without a verdict that counts",
+    decisions.SHADOW: "the run is in shadow: no verdict counts",
+    decisions.PAUSED: "redistribution is paused",
     decisions.GRADER_FAILURE: "the verdict is not valid",
     REFUSED: "the factors could not be used",
     UNGRADED: "no verdict yet",
-    "skipped": "a person skipped the verdict",
+    decisions.SKIPPED: "a person skipped the verdict",
     regimes.INVERTS_ORDER: "redistributed, a failure would stand above a pass",
     regimes.NOT_FINITE: "redistributed, a number would not be finite",
     "negative_reward": "a negative reward: discounting it would favour the worse",

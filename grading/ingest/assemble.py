@@ -20,7 +20,6 @@ from grading.review import decisions
 from grading.review.recount import recount
 from grading.states import DecisionKind, EndReason, GroupState
 
-BY_DEADLINE = "policy:deadline"
 CLOSE_AT_ONCE = 200
 
 
@@ -147,13 +146,12 @@ def _each(rows, step: Callable[[RolloutGroup], None], state: GroupState) -> int:
 
 def _close(group: RolloutGroup) -> None:
     if group.trajectories.counted().exists():
-        complete(group, by=BY_DEADLINE, reason="collect deadline")
+        complete(group, by=decisions.BY_DEADLINE, reason="collect deadline")
     else:
         reason = EndReason.EXCLUDED_NO_VALID_TRAJECTORY
-        decisions.decide(
-            group, DecisionKind.EXCLUDED, by=BY_DEADLINE, end_reason=reason, reason="collect deadline, no rollout"
-        )
+        why, by = "collect deadline, no rollout", decisions.BY_DEADLINE
+        decisions.decide(group, DecisionKind.EXCLUDED, by=by, end_reason=reason, reason=why)
 
 
 def _stop_waiting(group: RolloutGroup) -> None:
-    bodies_complete(group, by=BY_DEADLINE, reason="collect deadline: graded with the bodies that are in")
+    bodies_complete(group, by=decisions.BY_DEADLINE, reason="collect deadline: graded with the bodies that are in")

@@ -16,7 +16,6 @@ from grading.review import decisions
 from grading.states import AWAITING_REVIEW, GroupState
 
 log = logging.getLogger(__name__)
-BY = "policy:deadline"
 UNDER_WAY = (GroupState.COMPLETE, GroupState.GRADING)
 
 
@@ -50,9 +49,10 @@ def decide_overdue(group: RolloutGroup) -> None:
         raise WrongState("it is not overdue any more")
     status = gather.effective(group).status
     if kind := decisions.end_kind(status):
-        decisions.decide(group, kind, by=BY, end_reason=status)
+        decisions.decide(group, kind, by=decisions.BY_DEADLINE, end_reason=status)
     else:
-        decisions.by_policy(group, decisions.graders_verdict(group), by=BY, otherwise="deadline")
+        verdict = decisions.graders_verdict(group)
+        decisions.by_policy(group, verdict, by=decisions.BY_DEADLINE, otherwise=decisions.DEADLINE)
 
 
 def want(run: Run, life: int, keys: Collection[str], within_s: float) -> int:

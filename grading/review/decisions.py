@@ -14,7 +14,10 @@ from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Met
 
 draw = SystemRandom().random
 SIGNAL_HOLD = "strong integrity signal"
-GRADER_FAILURE = "grader_failure"
+# Why outcome advantages go out although the group trains: the reasons of a fallback, and who decides without a person.
+GRADER_FAILURE, DEADLINE, SKIPPED = "grader_failure", "deadline", "skipped"
+SHADOW, PAUSED = "shadow", "paused"
+BY_DEADLINE, BY_PAUSE = "policy:deadline", "pause"
 PERSON = "person"  # the grader of a correction
 
 
@@ -73,7 +76,7 @@ def after_complete(group: RolloutGroup, *, by: str, status: str = "") -> Decisio
     if group.method == Method.OUTCOME:
         return decide(group, DecisionKind.BASELINE, by=by, reason="method outcome")
     if group.run.paused:
-        return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
+        return decide(group, DecisionKind.FALLBACK, by=BY_PAUSE, reason=PAUSED)
     wake.grading()
     return None
 
@@ -84,10 +87,8 @@ def after_graded(group: RolloutGroup, verdict: Verdict) -> Decision | None:
     by = f"policy:{group.policy}"
     if kind := end_kind(status):
         return decide(group, kind, by=by, end_reason=status)
-    if group.run.paused:
+    if group.run.paused or group.policy == Policy.SHADOW:
         return by_policy(group, verdict, by=by)
-    if group.policy == Policy.SHADOW:
-        return decide(group, DecisionKind.FALLBACK, by=by, reason="shadow")
     reason = _hold(group)
     group.save(update_fields=["hold_probability"])  # stored also where nobody was drawn: estimates need it
     if reason:
@@ -97,9 +98,11 @@ def after_graded(group: RolloutGroup, verdict: Verdict) -> Decision | None:
 
 
 def by_policy(group: RolloutGroup, verdict: Verdict | None, *, by: str, otherwise: str = GRADER_FAILURE) -> Decision:
-    """The valid verdict counts, else the outcome advantages do; these always while the run is paused."""
+    """The valid verdict counts, else the outcome advantages do; these always in shadow and while the run is paused."""
     if group.run.paused:
-        return decide(group, DecisionKind.FALLBACK, by="pause", reason="paused")
+        return decide(group, DecisionKind.FALLBACK, by=BY_PAUSE, reason=PAUSED)
+    if group.policy == Policy.SHADOW and verdict is not None:
+        return decide(group, DecisionKind.FALLBACK, by=by, reason=SHADOW)
     if verdict is not None and verdict.is_valid:
         return decide(group, DecisionKind.VERDICT, by=by, verdict=verdict)
     return decide(group, DecisionKind.FALLBACK, by=by, reason=otherwise)
@@ -173,7 +176,7 @@ def fall_back(group: RolloutGroup, *, user, reason: str) -> Decision:
     last = group.decisions.order_by("-version").first()
     if last and last.kind == DecisionKind.FALLBACK and group.state in ENDED:
         raise Conflict(f"group {group.key} already falls back, decided by {last.by}")
-    return decide(group, DecisionKind.FALLBACK, by=user.username, user=user, reason=reason or "skipped")
+    return decide(group, DecisionKind.FALLBACK, by=user.username, user=user, reason=reason or SKIPPED)
 
 
 def _refuse_settled(group: RolloutGroup) -> None:
@@ -192,7 +195,3 @@ def _refuse_settled(group: RolloutGroup) -> None:
 def abandon(group: RolloutGroup, *, by: str) -> Decision:
     """Close an open group of a life that is gone."""
     return decide(group, DecisionKind.ABANDONED, by=by, end_reason=DecisionKind.ABANDONED)
-
-
-def wake_grading() -> None:
-    wake.grading()

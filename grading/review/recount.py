@@ -64,7 +64,7 @@ def _decide_again(group: RolloutGroup, standing: Decision, *, by: str, reason: s
     if standing.kind != DecisionKind.VERDICT:
         decisions.decide(group, standing.kind, reason=standing.reason, **told)
     elif group.run.paused:
-        decisions.decide(group, DecisionKind.FALLBACK, reason="paused", **told)
+        decisions.decide(group, DecisionKind.FALLBACK, reason=decisions.PAUSED, **told)
     elif verdict.is_valid:
         decisions.decide(group, DecisionKind.VERDICT, verdict=verdict, reason=reason, **told)
     else:
@@ -80,7 +80,7 @@ def _reopen(group: RolloutGroup, last: Decision, *, by: str, reason: str, user) 
     elif group.method == Method.OUTCOME:
         decisions.decide(group, DecisionKind.BASELINE, reason="method outcome", **told)
     elif group.run.paused:
-        decisions.decide(group, DecisionKind.FALLBACK, reason="paused", **told)
+        decisions.decide(group, DecisionKind.FALLBACK, reason=decisions.PAUSED, **told)
     elif newest is None and last.kind == DecisionKind.EXCLUDED:
         decisions.decide(group, DecisionKind.FALLBACK, reason=reason, **told)
     else:

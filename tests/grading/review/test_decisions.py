@@ -165,6 +165,14 @@ def test_the_review_deadline_lets_the_valid_verdict_count():
     assert deadlines.sweep() == 0
 
 
+def test_no_deadline_lets_a_verdict_count_in_shadow():
+    run = make_run(policy=Policy.SHADOW)
+    group = held_group(run=run, outcomes="PPF", review_by=clock.now() - timedelta(seconds=1))
+    assert deadlines.sweep() == 1
+    decision = group.decisions.get()
+    assert (decision.kind, decision.reason, decision.verdict) == (DecisionKind.FALLBACK, decisions.SHADOW, None)
+
+
 def test_the_grading_deadline_falls_back_and_the_late_grader_is_refused():
     group = complete_group(grade_by=clock.now() - timedelta(seconds=1))
     group.claim(by="slow", lease_s=60)
