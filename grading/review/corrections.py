@@ -37,22 +37,9 @@ def correct(
     Raises Conflict when a newer verdict exists (both stay), BadInput with every problem when it would not be valid.
     """
     group = RolloutGroup.objects.locked().select_related("run", "task", "rubric").get(pk=group.pk)
-    if group.state in (GroupState.COLLECTING, GroupState.COMPLETE, GroupState.GRADING):
-        raise WrongState(f"group {group.key} is {group.state}: there is no verdict to correct yet")
-    newest = decisions.newest_verdict(group)
-    if newest is None:
-        raise WrongState(f"group {group.key} was decided without a verdict: there is none to correct")
-    if newest.pk != parent:
-        raise Conflict(
-            "somebody saved a newer verdict while you worked: nothing of yours is stored yet",
-            got=parent,
-            expected=newest.pk,
-        )
+    newest = _newest_seen(group, parent)
     citations = citations or {}
-    if not reason.strip():
-        raise BadInput("a correction needs a reason")
-    if not any(citations.values()):
-        raise BadInput("a correction needs a citation", expected="a changed line, an event or a result")
+    _refuse_unargued(reason, citations)
     material = gather.material_of(group)
     said = inherited(newest, material)
     reply = corrected_reply(said, scores=scores, flags=flags, order=order, citations=citations, reason=reason)
@@ -64,6 +51,29 @@ def correct(
     )
     group.note(group.state, by=user.username, reason=f"correction: {reason}", details={"verdict": verdict.pk})
     return verdict
+
+
+def _newest_seen(group: RolloutGroup, seen: int) -> Verdict:
+    """The verdict to correct: the newest one, if it is the one that the person saw."""
+    if group.state in (GroupState.COLLECTING, GroupState.COMPLETE, GroupState.GRADING):
+        raise WrongState(f"group {group.key} is {group.state}: there is no verdict to correct yet")
+    newest = decisions.newest_verdict(group)
+    if newest is None:
+        raise WrongState(f"group {group.key} was decided without a verdict: there is none to correct")
+    if newest.pk != seen:
+        raise Conflict(
+            "somebody saved a newer verdict while you worked: nothing of yours is stored yet",
+            got=seen,
+            expected=newest.pk,
+        )
+    return newest
+
+
+def _refuse_unargued(reason: str, citations: Mapping[str, Sequence[Cited]]) -> None:
+    if not reason.strip():
+        raise BadInput("a correction needs a reason")
+    if not any(citations.values()):
+        raise BadInput("a correction needs a citation", expected="a changed line, an event or a result")
 
 
 def inherited(newest: Verdict, material: GroupMaterial) -> GraderReply:
