@@ -105,7 +105,8 @@ def _precision(own: Measures, norm: Norm, judged: Judged) -> None:
     idle = own.spacing + max(0, own.padding - own.effect)
     inside = sum(count for path, count in own.code.items() if path not in apart)
     waste = (outside + idle + own.debug_lines) / max(1, inside)
-    reason = f"{outside} lines in files the others do not share, {idle} idle and {own.debug_lines} debug lines"
+    said = f"{_many(outside, 'line')} in files the others do not share"
+    reason = f"{said}, {idle} idle and {_many(own.debug_lines, 'debug line')}"
     spots = [own.first[path] for path in apart if path in own.first] if outside else []
     spots += own.spots.get("padding", []) if idle else []
     spots += own.spots.get("debug", [])
@@ -142,7 +143,7 @@ def _consistency(own: Measures, judged: Judged) -> None:
     debug = 0 if not own.debug_lines else 2 if own.debug_lines <= 2 else 3
     left, ragged = 2 * bool(own.left_files), int(bool(own.ragged_lines))
     said = [
-        f"{own.debug_lines} debug lines" if debug else "",
+        _many(own.debug_lines, "debug line") if debug else "",
         f"left behind: {_some(own.left_files)}" if left else "",
         f"{own.ragged_lines} added lines end in white space" if ragged else "",
     ]
@@ -175,3 +176,7 @@ def _unseen(own: Measures) -> Iterator[str]:
         yield f"changes without lines were not compared: {_some(own.unmeasured)}"
     if own.is_cut:
         yield "too long: comments were not told from code everywhere"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
