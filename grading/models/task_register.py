@@ -28,12 +28,16 @@ class Task(models.Model):
     base_commit = models.CharField(max_length=80, blank=True)
     reference_patch = models.CharField(max_length=64, blank=True)  # body; to understand the task, never a criterion
     is_broken = models.BooleanField(default=False)  # its evaluation is: quarantined in every later step
+    settling_until = models.DateTimeField(null=True)  # set with each mark: until then, at least, the sweep looks again
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = team_rows("team").as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["team", "key"], name="one_task_per_key")]
+        indexes = [  # asked every two seconds: a row or none
+            models.Index(fields=["id"], condition=models.Q(settling_until__isnull=False), name="task_settling")
+        ]
 
     def __str__(self) -> str:
         return self.key

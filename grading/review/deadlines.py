@@ -12,7 +12,7 @@ from grading.errors import WrongState
 from grading.grader import gather
 from grading.ingest import assemble, lives
 from grading.models import RolloutGroup, Run
-from grading.review import decisions
+from grading.review import decisions, findings
 from grading.states import AWAITING_REVIEW, GroupState
 
 log = logging.getLogger(__name__)
@@ -24,6 +24,7 @@ def sweep() -> int:
     now = clock.now()
     assemble.close_overdue(now)
     lives.abandon_fenced()
+    findings.settle_marked()
     done = 0
     for group in overdue(now):
         try:

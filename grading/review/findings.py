@@ -1,16 +1,22 @@
 """People confirm leaks and hacks, withdraw them, and quarantine tasks whose tests are broken. All is reversible."""
 
+import logging
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Q
 
-from grading.errors import BadInput, Conflict
+from grading import clock
+from grading.errors import BadInput, Conflict, GradingError
 from grading.grader import gather
-from grading.models import Finding, RolloutGroup, Run, Task, TaskEvent, Trajectory
+from grading.models import Finding, RolloutGroup, Run, Task, TaskEvent, Trajectory, User
 from grading.review.anchors import Citation
 from grading.review.recount import recount
 from grading.states import OPEN, EndReason, GroupState, Integrity
+
+log = logging.getLogger(__name__)
+SETTLING_S = 60  # a transaction that still read the task's old mark is over by then
 
 
 @transaction.atomic
@@ -63,38 +69,72 @@ def _set(group: RolloutGroup, trajectory: Trajectory, kind: str, *, reason: str,
     return finding
 
 
-@transaction.atomic
 def quarantine(task: Task, *, reason: str, user, group: RolloutGroup | None = None) -> None:
     """The task's tests are broken: groups not delivered yet end now, those of later steps when they are complete.
 
     `group` is where the person saw it; it gets a new version even if it was delivered.
     """
-    _mark(task, True, reason, user)
-    undelivered = Q(state__in=OPEN) | Q(state=GroupState.DECIDED, run__kind=Run.Kind.LIVE)
-    seen = Q(pk=group.pk) if group else Q()
-    _recount(task, undelivered | seen, user, f"task broken: {reason}")
+    with transaction.atomic():
+        mark = _mark(task, True, reason, user)
+        if group is not None:
+            _recount(RolloutGroup.objects.filter(pk=group.pk), mark)
+    settle(task)
 
 
-@transaction.atomic
 def release(task: Task, *, reason: str, user) -> None:
     """The tests work after all: groups that were excluded for it count again, as new versions."""
     _mark(task, False, reason, user)
-    excluded = Q(end_reason=EndReason.EXCLUDED_BROKEN_EVALUATION)
-    _recount(task, excluded, user, f"task released: {reason}")
+    settle(task)
 
 
-def _recount(task: Task, which: Q, user, reason: str) -> None:
-    """Locked in one order, so that two people who press at once cannot wait for each other."""
-    rows = RolloutGroup.objects.filter(which, task=task).exclude(state=GroupState.COLLECTING)
-    for group in rows.locked().select_related("run", "task", "rubric").order_by("pk"):
-        group.task.is_broken = task.is_broken
-        recount(group, by=user.username, reason=reason, user=user)
-
-
-def _mark(task: Task, broken: bool, reason: str, user) -> None:
+@transaction.atomic
+def _mark(task: Task, broken: bool, reason: str, user) -> TaskEvent:
     if not reason.strip():
         raise BadInput("a quarantine or its release needs a reason")
-    if not Task.objects.filter(pk=task.pk, is_broken=not broken).update(is_broken=broken):
+    until = clock.now() + timedelta(seconds=SETTLING_S)
+    if not Task.objects.filter(pk=task.pk, is_broken=not broken).update(is_broken=broken, settling_until=until):
         raise Conflict(f"task {task.key} is {'already' if broken else 'not'} quarantined")
-    TaskEvent.objects.create(task=task, is_broken=broken, by=user.username, reason=reason)
     task.is_broken = broken
+    return TaskEvent.objects.create(task=task, is_broken=broken, by=user.username, reason=reason)
+
+
+def settle(task: Task) -> None:
+    """Count the groups again that do not stand yet as the task's last mark says, each in a transaction of its own.
+
+    A group that cannot be read is logged and stays as it was: it must not keep the others from counting.
+    """
+    mark = task.events.order_by("-pk").first()
+    for pk in list(_unsettled(mark).order_by("pk").values_list("pk", flat=True)):
+        try:
+            with transaction.atomic():
+                _recount(_unsettled(mark).filter(pk=pk, task__is_broken=mark.is_broken), mark)
+        except GradingError:
+            log.exception("group %s of task %s could not be counted again", pk, task.key)
+
+
+def settle_marked() -> None:
+    """For the sweep: finish what a killed process left, and find groups that were completed beside a mark."""
+    now = clock.now()
+    for task in Task.objects.filter(settling_until__isnull=False):
+        settle(task)
+        if task.settling_until < now:
+            Task.objects.filter(pk=task.pk, settling_until=task.settling_until).update(settling_until=None)
+
+
+def _unsettled(mark: TaskEvent):
+    """Groups of the task that do not stand as the mark says. What was delivered keeps its version when it breaks."""
+    groups = RolloutGroup.objects.filter(task=mark.task_id)
+    if not mark.is_broken:
+        return groups.filter(end_reason=EndReason.EXCLUDED_BROKEN_EVALUATION)
+    undelivered = Q(state__in=OPEN - {GroupState.COLLECTING}) | Q(state=GroupState.DECIDED, run__kind=Run.Kind.LIVE)
+    return groups.filter(undelivered).exclude(
+        end_reason__in=(EndReason.EXCLUDED_BROKEN_EVALUATION, EndReason.ABANDONED)
+    )
+
+
+def _recount(one, mark: TaskEvent) -> None:
+    """Count the group of this query again, if it is still in there once it is locked."""
+    group = one.locked().select_related("run", "task", "rubric").first()
+    if group is not None:
+        reason = f"task {'broken' if mark.is_broken else 'released'}: {mark.reason}"
+        recount(group, by=mark.by, reason=reason, user=User.objects.filter(username=mark.by).first())

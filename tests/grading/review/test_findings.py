@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from datetime import timedelta
 from threading import Barrier, Thread
 
 import pytest
@@ -9,7 +10,7 @@ from grading import clock
 from grading.errors import BadInput, Conflict
 from grading.grader import gather, job
 from grading.grader.shape import Finding as Found
-from grading.models import RolloutGroup, Trajectory
+from grading.models import RolloutGroup, Task, Trajectory
 from grading.review import deadlines, decisions, findings
 from grading.review.anchors import Citation
 from grading.states import DecisionKind, EndReason, GroupState, Method, Policy
@@ -399,6 +400,51 @@ def test_quarantine_needs_a_reason_and_happens_once():
     findings.quarantine(task, reason="x", user=make_user())
     with pytest.raises(Conflict, match="already quarantined"):
         findings.quarantine(task, reason="x", user=make_user())
+
+
+def marked(task, *, broken: bool) -> None:
+    """As a process leaves it that was killed between the mark and the first group."""
+    findings._mark(task, broken, "flaky", make_user(username=f"marker-{broken}"))
+
+
+def test_what_a_killed_process_left_of_a_quarantine_or_a_release_is_done_by_the_sweep():
+    run = make_run(policy=Policy.AUTO)
+    task = make_task(team=run.team)
+    held, sent = held_group(outcomes="PPF", run=run, task=task), delivered(run=run, task=task)
+    marked(task, broken=True)
+    deadlines.sweep()
+    held.refresh_from_db(), sent.refresh_from_db()
+    assert (held.end_reason, sent.version) == (EndReason.EXCLUDED_BROKEN_EVALUATION, 1)
+    assert (held.decisions.get().by, held.decisions.get().user.username) == ("marker-True", "marker-True")
+    deadlines.sweep()
+    assert kinds(held) == ["excluded"], "a second sweep finds nothing to do"
+    marked(task, broken=False)
+    deadlines.sweep()
+    assert kinds(held) == ["excluded", "verdict"]
+
+
+def test_a_group_completed_beside_a_mark_is_found_by_the_sweep_and_the_sweep_ends():
+    run = make_run(policy=Policy.MANUAL)
+    task = make_task(team=run.team)
+    findings.quarantine(task, reason="flaky", user=make_user())
+    late = held_group(outcomes="PPF", run=run, task=task)  # its transaction still read the task as it was
+    deadlines.sweep()
+    late.refresh_from_db(), task.refresh_from_db()
+    assert late.end_reason == EndReason.EXCLUDED_BROKEN_EVALUATION and task.settling_until
+    Task.objects.filter(pk=task.pk).update(settling_until=clock.now() - timedelta(seconds=1))
+    deadlines.sweep()
+    task.refresh_from_db()
+    assert task.settling_until is None and task.is_broken
+
+
+def test_a_group_whose_patches_are_lost_does_not_keep_the_others_from_their_release():
+    run = make_run(policy=Policy.AUTO)
+    task, alice = make_task(team=run.team), make_user()
+    lost, whole = delivered(run=run, task=task), held_group(outcomes="PPF", run=run, task=task)
+    findings.quarantine(task, reason="flaky", user=alice, group=lost)
+    lost.trajectories.update(patch="0" * 64)
+    findings.release(task, reason="it was the network", user=alice)
+    assert (kinds(lost), kinds(whole)) == (["verdict", "excluded"], ["excluded", "verdict"])
 
 
 @pytest.mark.django_db(transaction=True)
