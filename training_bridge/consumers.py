@@ -29,11 +29,34 @@ log = logging.getLogger(__name__)
 GONE = (RuntimeError, OSError)  # what a server raises when we write to a socket that is closed already
 LOOK_EVERY_S = 2.0  # rows whose doorbell was lost, revoked tokens, newer lives
 QUEUE_RUNS = 200
+MOST_NUMBERED = 1000  # messages that wait to be stored
 
 
 def rows(step):
     """Run a step that reads or writes rows outside the event loop, each in a thread of its own."""
     return database_sync_to_async(step, thread_sensitive=False)
+
+
+class Bell:
+    """Work that runs once at a time: however often the bell rings meanwhile, it then runs once more."""
+
+    def __init__(self, work):
+        self.work, self.rung, self.task = work, False, None
+
+    def ring(self) -> None:
+        self.rung = True
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self.rung:
+            self.rung = False
+            await self.work()
+
+    async def quiet(self) -> None:
+        """Wait for what was rung so far."""
+        if self.task is not None:
+            await asyncio.wait([self.task])
 
 
 class JobConsumer(AsyncWebsocketConsumer):
@@ -42,6 +65,9 @@ class JobConsumer(AsyncWebsocketConsumer):
     async def connect(self):
         self.session, self.run, self.life, self.epoch = ServerSession(), None, None, 0
         self.busy = asyncio.Lock()  # one flush at a time, or rows would overtake each other
+        self.may_have_more = False  # rows that are stored and not sent yet
+        self.numbered = []  # receipts and metrics taken and not stored yet
+        self.noting, self.delivering = Bell(self._note), Bell(self._deliver)
         self.looking = None
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
         refused = await self._refused()
@@ -73,6 +99,8 @@ class JobConsumer(AsyncWebsocketConsumer):
     async def disconnect(self, code):
         if self.looking:
             self.looking.cancel()
+        await self.noting.quiet()
+        await self.delivering.quiet()
         for group in getattr(self, "groups", ()):
             await self.channel_layer.group_discard(group, self.channel_name)
         if self.life:
@@ -86,6 +114,8 @@ class JobConsumer(AsyncWebsocketConsumer):
                 message = self.session.receive(text_data if text_data is not None else bytes_data)
                 if message is not None:
                     await self._carry_out(message)
+            if len(self.numbered) >= MOST_NUMBERED:  # the job is faster than our disk: read no further
+                await self.noting.quiet()
             await self.flush()
         except ProtocolError as broken:
             await self.refuse(broken)
@@ -101,7 +131,30 @@ class JobConsumer(AsyncWebsocketConsumer):
                     self.life, epoch=self.epoch, received=self.session.acknowledged, durable=message.seq
                 )
             case Receipt() | Metrics():
-                self.session.note(await rows(intake.note)(self.life, [message]))
+                self.numbered.append(message)
+                self.noting.ring()
+
+    async def _note(self) -> None:
+        """Store what has come meanwhile in one transaction: one receipt a commit would cost a step its seconds."""
+        taken, self.numbered = self.numbered, []
+        async with self._minded():
+            noted = await rows(intake.note)(self.life, taken)
+            self.session.note(noted)
+            await self.flush()
+
+    @contextlib.asynccontextmanager
+    async def _minded(self):
+        """Work beside the reading of the socket: a failure closes it, and the job comes back and resumes."""
+        try:
+            yield
+        except ProtocolError as broken:
+            await self.refuse(broken)
+        except GONE:
+            log.info("run %s: the job's socket closed while we wrote; it is made good at its resume", self.run.pk)
+        except Exception:
+            log.exception("run %s: the job's socket", self.run.pk)
+            failed = ProtocolError("server", got="a failure", expected="a resume", code=CloseCode.RESTART)
+            await self.refuse(failed)
 
     async def _start(self, resume: Resume) -> None:
         facts = await rows(intake.facts)(self.run, resume)
@@ -109,7 +162,7 @@ class JobConsumer(AsyncWebsocketConsumer):
             await rows(delivery.open_epoch)(self.run, reason=misplaced.reason)
             facts = await rows(intake.facts)(self.run, resume)
             self.session.answer(facts)
-        self.epoch = facts.epoch
+        self.epoch, self.may_have_more = facts.epoch, True
         self.life = await rows(Life.objects.get)(run=self.run, n=resume.life)
         estimator = {name: getattr(resume.estimator, name) for name in resume.estimator.__struct_fields__}
         said = {"estimator": estimator, "connected": True, "received": self.session.sent}
@@ -122,18 +175,22 @@ class JobConsumer(AsyncWebsocketConsumer):
         async with self.busy:
             for text in self.session.replies():
                 await self.send(text)
-            while self.session.room > 0:
+            while self.may_have_more and self.session.room > 0:
                 limit = min(self.session.room, 64)
+                self.may_have_more = False  # before we look: a bell that rings meanwhile sets it again
                 found = await rows(delivery.rows_after)(self.run, self.epoch, self.session.sent, limit)
                 for seq, text in found:
                     await self.send(self.session.pass_on(seq, text))
-                if len(found) < limit:
-                    break
+                self.may_have_more |= len(found) == limit
 
     async def decision_made(self, event):
-        """A doorbell: deliver at once, then look."""
-        await rows(delivery.deliver)(self.run)
-        await self._look()
+        """A doorbell: deliver at once, then look. A thousand decisions in a row do not make a thousand looks."""
+        self.delivering.ring()
+
+    async def _deliver(self) -> None:
+        async with self._minded():
+            await rows(delivery.deliver)(self.run)
+            await self._look()
 
     async def rows_stored(self, event):
         await self._look()
@@ -149,6 +206,7 @@ class JobConsumer(AsyncWebsocketConsumer):
             if self.life:
                 newest = await rows(intake.newest_life)(self.run)
                 self.session.fence(newest.n)
+            self.may_have_more = True
             await self.flush()
         except ProtocolError as broken:
             await self.refuse(broken)

@@ -3,12 +3,12 @@
 import logging
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Prefetch
 from msgspec import structs
 
 from grading import clock, wake
 from grading.errors import BadInput
-from grading.models import Decision, GroupEvent, RolloutGroup, Run, Trajectory
+from grading.models import Decision, GroupEvent, RolloutGroup, Run, Trajectory, VerdictCandidate
 from grading.states import GroupState
 from training_bridge import payouts
 from training_bridge.decided import decision_numbers, group_numbers, reason_of
@@ -24,6 +24,10 @@ BATCH = 64
 BY = "bridge"
 REFUSED = "numbers_refused"
 UNSENDABLE = "row_too_large"
+LARGE = ("verdict__reply", "verdict__problems", "verdict__ranking", "verdict__revisions", "verdict__notes")
+READ = ("group_id", "external_id", "outcome", "reward", "is_truncated", "integrity", "counts")
+PLACED = VerdictCandidate.objects.only("verdict_id", "tier", "factor", "trajectory__external_id")
+PLACED = PLACED.select_related("trajectory")
 DONE = (Receipt.Status.APPLIED, Receipt.Status.TOO_LATE, Receipt.Status.EXPIRED, Receipt.Status.NOT_USED)
 
 
@@ -48,8 +52,9 @@ def sweep() -> int:
 def deliver(run: Run) -> int:
     """Give every decided group of the run its row. Returns how many rows were stored."""
     stream_of(run)
-    total = 0
-    while stored := _deliver_batch(run):
+    total = stored = _deliver_batch(run)
+    while stored == BATCH:
+        stored = _deliver_batch(run)
         total += stored
     if total:
         wake.ring(rows_stored(run.pk), "rows.stored")
@@ -62,7 +67,8 @@ def _deliver_batch(run: Run) -> int:
     """Lock order everywhere: the stream, then groups. An older undelivered version is superseded: it gets no row."""
     stream = Stream.objects.select_for_update(no_key=True).get(run=run)
     decided = RolloutGroup.objects.filter(run=run, state=GroupState.DECIDED)
-    groups = list(decided.locked().select_related("run", "life", "task", "rubric").order_by("pk")[:BATCH])
+    decided = decided.locked().select_related("run", "life", "task", "rubric").defer("task__statement")
+    groups = list(decided.order_by("pk")[:BATCH])
     if not groups:
         return 0
     rows = _store(stream, groups, first_seq=stream.head_seq + 1)
@@ -82,10 +88,10 @@ def _deliver_batch(run: Run) -> int:
 def _store(stream: Stream, groups: list[RolloutGroup], *, first_seq: int) -> list[Delivery]:
     """One row a group, of its newest decision. What is paid out is read here, after the locks."""
     decisions = Decision.objects.filter(group__in=groups, version=F("group__version"))
-    decisions = decisions.select_related("verdict__rubric", "user")
-    newest = {d.group_id: d for d in decisions.prefetch_related("verdict__candidates__trajectory")}
+    decisions = decisions.select_related("verdict__rubric").defer(*LARGE)
+    newest = {d.group_id: d for d in decisions.prefetch_related(Prefetch("verdict__candidates", PLACED))}
     members: dict[int, list[Trajectory]] = {group.pk: [] for group in groups}
-    for trajectory in Trajectory.objects.counted().filter(group__in=groups):
+    for trajectory in Trajectory.objects.counted().filter(group__in=groups).only(*READ):
         members[trajectory.group_id].append(trajectory)
     rows, paid = [], []
     for seq, group in enumerate(groups, first_seq):

@@ -9,7 +9,7 @@ from django.db.models import Case, F, PositiveBigIntegerField, Value, When
 
 from grading import clock, wake
 from grading.errors import Fenced, NotFound, WrongShape
-from grading.models import Life, RolloutGroup, Run
+from grading.models import GroupEvent, Life, RolloutGroup, Run
 from training_bridge.delivery import stream_of
 from training_bridge.errors import OutOfOrder
 from training_bridge.models import Delivery, JobCursor, MetricPoint, Receipt, Stream
@@ -17,6 +17,7 @@ from training_bridge.protocol import messages
 from training_bridge.protocol.sessions import StreamFacts
 
 log = logging.getLogger(__name__)
+AT_ONCE = 500  # messages of one statement
 
 
 def newest_life(run: Run) -> Life | None:
@@ -90,39 +91,70 @@ def note(life: Life, numbered: Iterable[messages.Receipt | messages.Metrics]) ->
     """
     cursor_of(life)
     cursor = JobCursor.objects.select_for_update(no_key=True).get(life=life)
-    noted = cursor.noted
+    noted, fresh = cursor.noted, []
     for message in numbered:
         if message.n <= noted:
             continue
         if message.n != noted + 1:
             raise OutOfOrder("a numbered message is missing", got=message.n, expected=noted + 1)
-        _store(life, message)
+        fresh.append(message)
         noted = message.n
-    if noted > cursor.noted:
+    for start in range(0, len(fresh), AT_ONCE):
+        _store(life, fresh[start : start + AT_ONCE])
+    if fresh:
         JobCursor.objects.filter(pk=cursor.pk).update(noted=noted, seen_at=clock.now())
         wake.pages(life.run_id)
     return noted
 
 
-def _store(life: Life, message: messages.Receipt | messages.Metrics) -> None:
-    if isinstance(message, messages.Metrics):
-        MetricPoint.objects.bulk_create(
-            _point(life, message, name, value) for name, value in sorted(message.values.items())
+def _store(life: Life, fresh: list[messages.Receipt | messages.Metrics]) -> None:
+    """A few statements, however many messages."""
+    MetricPoint.objects.bulk_create(
+        _point(life, message, name, value)
+        for message in fresh
+        if isinstance(message, messages.Metrics)
+        for name, value in sorted(message.values.items())
+    )
+    receipts = [message for message in fresh if isinstance(message, messages.Receipt)]
+    groups = _groups_of(life, receipts)
+    for receipt in receipts:
+        if (receipt.life, receipt.group) not in groups:
+            # A refusal would make the job send it for ever; its number is noted and the words are kept in the log.
+            log.error("run %s: receipt %s names the unknown group %s", life.run_id, receipt.n, receipt.group)
+    placed = [(groups[r.life, r.group], r) for r in receipts if (r.life, r.group) in groups]
+    _store_receipts(life, placed)
+
+
+def _groups_of(life: Life, receipts: list[messages.Receipt]) -> dict[tuple[int, str], RolloutGroup]:
+    """Groups by (n of their life, key)."""
+    lives, keys = {receipt.life for receipt in receipts}, {receipt.group for receipt in receipts}
+    if not receipts:
+        return {}
+    found = RolloutGroup.objects.filter(run=life.run_id, life__n__in=lives, key__in=keys).select_related("life")
+    return {(group.life.n, group.key): group for group in found.only("key", "state", "life__n")}
+
+
+def _store_receipts(life: Life, placed: list[tuple[RolloutGroup, messages.Receipt]]) -> None:
+    Receipt.objects.bulk_create(
+        Receipt(
+            run_id=life.run_id, life=life, n=said.n, group=group, version=said.version, status=said.status,
+            step=said.step,
         )
-        return
-    group = RolloutGroup.objects.filter(run=life.run_id, life__n=message.life, key=message.group).first()
-    if group is None:
-        # A refusal would make the job send it for ever; its number is noted and the words are kept in the log.
-        log.error("run %s: receipt %s names the unknown group %s", life.run_id, message.n, message.group)
-        return
-    Receipt.objects.create(
-        run_id=life.run_id, life=life, n=message.n, group=group, version=message.version, status=message.status,
-        step=message.step,
+        for group, said in placed
     )  # fmt: skip
-    versions = Delivery.objects.filter(stream__run=life.run_id, group=group, version=message.version)
-    versions.update(receipt=message.status, used_at=message.step)
-    said = f"{message.status} at step {message.step}"
-    group.note(group.state, by="job", reason=said, details={"version": message.version, "status": message.status})
+    GroupEvent.objects.bulk_create(
+        GroupEvent(
+            group=group, old=group.state, new=group.state, by="job", reason=f"{said.status} at step {said.step}",
+            details={"version": said.version, "status": said.status},
+        )
+        for group, said in placed
+    )  # fmt: skip
+    newest = {(group.pk, said.version): (said.status, said.step) for group, said in placed}
+    alike: dict[tuple[int, str, int], list[int]] = {}
+    for (group, version), (status, step) in newest.items():
+        alike.setdefault((version, status, step), []).append(group)
+    for (version, status, step), groups in alike.items():
+        Delivery.objects.filter(group__in=groups, version=version).update(receipt=status, used_at=step)
 
 
 def _point(life: Life, message: messages.Metrics, name: str, value) -> MetricPoint:
