@@ -12,6 +12,7 @@ from grading.states import Outcome
 EVENT_KINDS = ("message", "action", "observation", "edit", "test", "submit", "system")
 ATIF_SOURCES = ("system", "user", "agent")
 TESTS_AT_MOST = 50_000
+ROLLOUTS_AT_MOST = 512  # their advantages travel in one message of less than 256 KiB
 NUMBER = (int, float)
 EVENT_FIELDS = {  # of our smaller shape; null is "not said"
     "role": (str, "text"),
@@ -39,7 +40,11 @@ class GroupWire(Wire):
     task = Name()
     step = Whole()
     policy_version = Version(max_length=100, default="", allow_blank=True)
-    group_size = Whole(min_value=1, max_value=10_000)
+    group_size = Whole(
+        min_value=1,
+        max_value=ROLLOUTS_AT_MOST,
+        error_messages={"max_value": "{max_value} rollouts at most: their advantages travel in one message"},
+    )
     eligible = Truth(default=True)
 
 

@@ -166,3 +166,10 @@ def test_the_close_code_table_is_whole_and_says_what_it_means():
     assert {int(code) for code in CloseCode} == {4400, 4401, 4403, 4404, 4409, 4410, 4411, 4429, 1012}
     assert all(code.meaning for code in CloseCode)
     assert {int(code) for code in FATAL} == {4401, 4403, 4404, 4409, 4410}
+
+
+def test_the_largest_group_that_may_be_declared_fits_a_message():
+    long = -0.1234567890123456e-100
+    rows = tuple(make_row(trajectory=f"{n:0200}", reward=long, advantage=long) for n in range(512))
+    text, _ = encode_row(make_advantages(rows=rows))
+    assert len(text) < LIMIT_BYTES
