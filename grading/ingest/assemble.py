@@ -56,14 +56,18 @@ def declare_group(
         )
         if created:
             group.note(GroupState.COLLECTING, by=f"life:{life}", reason="declared")
+    _refuse_otherwise(group, said)
+    return group, created
+
+
+def _refuse_otherwise(group: RolloutGroup, said: dict) -> None:
     if changed := {name: getattr(group, name) for name, value in said.items() if getattr(group, name) != value}:
         raise Conflict(
-            f"group {key} was declared otherwise",
+            f"group {group.key} was declared otherwise",
             got={name.removesuffix("_id"): said[name] for name in changed},
             expected={name.removesuffix("_id"): value for name, value in changed.items()},
             where=", ".join(name.removesuffix("_id") for name in changed),
         )
-    return group, created
 
 
 def open_life(run: Run, n: int, *, lock: bool = False) -> Life:
@@ -116,9 +120,6 @@ def amend(
     group.note(group.state, by=by, reason=said, details=details)
     if not trajectory.is_late:
         recount(group, by=by, reason=said)
-        if group.state == GroupState.GRADING and not group.bodies_wanted:
-            group.bodies_wanted = True  # it was filtered, now it trains
-            group.save(update_fields=["bodies_wanted"])
     return group
 
 

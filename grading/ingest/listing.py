@@ -101,5 +101,5 @@ class GroupVerdicts(MachineView):
         """Hand in a verdict. It is checked like any grader's; one that is not valid is kept, with its problems."""
         group = group_of(self, self.run_of(run), key, whole_parameter(request, "life", least=1))
         reply = from_json(read_json(request))
-        verdict = job.accept(group, reply, grader=f"{request.user.name}"[:60])
+        verdict = job.accept(group, reply, grader=f"{request.user.name}"[: job.GRADER_CHARS])
         return Response(answers.VerdictOut(verdict).data, status=201)

@@ -93,10 +93,14 @@ def _reopen(group: RolloutGroup, last: Decision, *, by: str, reason: str, user) 
 
 
 def _to_grading(group: RolloutGroup, *, by: str, reason: str) -> None:
-    """With a claim that has already run out: the next free grader takes the group. Its deadlines begin anew."""
+    """With a claim that has already run out: the next free grader takes the group. Its deadlines begin anew.
+
+    It was filtered and is graded now: a live job that still has bodies is asked for them.
+    """
     now, within = clock.now(), group.run.grading_deadline_s if group.run.is_live else None
     group.move(
         GroupState.GRADING, by=by, reason=reason, end_reason="", bodies_ready=True,
+        bodies_wanted=group.bodies_wanted or group.run.is_live,
         claimed_until=now, fencing=group.fencing + 1, grading_attempts=0,
         grade_by=None if within is None else now + timedelta(seconds=within), wanted_by=None,
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 import pytest
 
-from grading.models import RolloutGroup, Verdict
+from grading.grader.job import GRADER_CHARS
+from grading.models import MachineToken, RolloutGroup, Verdict
 from tests.factories import PATCH
 from tests.grading.ingest.conftest import Job, rollout
 from tests.verdicts import reply_for
@@ -61,3 +62,9 @@ def test_a_verdict_before_all_rollouts_are_in_is_refused(job):
     job.hand_in(rollout("x", group="h"))
     answer = post(job, reply_for(RolloutGroup.objects.get(key="h")).to_json(), "h")
     assert (answer.status_code, "still collecting" in answer.json()["what"]) == (409, True)
+
+
+def test_a_token_with_a_long_name_signs_its_verdicts_with_the_beginning_of_it(job):
+    MachineToken.objects.update(name="g" * 100)
+    answer = post(job, reply_for(RolloutGroup.objects.get()).to_json())
+    assert (answer.status_code, answer.json()["grader"]) == (201, "g" * GRADER_CHARS)
