@@ -79,6 +79,9 @@ class Connection:
             except Exception:
                 self._shared.problems.add("the socket thread failed and reconnects; see the log")
                 log.exception("gagar: socket")
+            if self._stopping:  # the end is no loss: nothing to say
+                self._shared.online = False
+                return
             with self._shared.condition:
                 self._shared.set_online(False)
             if self._shared.buffer.position != before or time.monotonic() - since > 30:
