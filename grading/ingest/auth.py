@@ -15,13 +15,23 @@ class MachineTokenAuthentication(BaseAuthentication):
         header = request.META.get("HTTP_AUTHORIZATION", "")
         if not header:
             return None
-        scheme, _, token = header.partition(" ")
-        if scheme.lower() not in SCHEMES or not token.strip():
+        if not _secret_of(header):
             raise AuthenticationFailed("expected 'Authorization: Bearer <token>'")
-        found = MachineToken.find(token.strip())
+        found = token_of(header)
         if found is None:
             raise AuthenticationFailed("this token is unknown or revoked")
         return found, found
 
     def authenticate_header(self, request):
         return "Bearer"
+
+
+def token_of(header: str) -> MachineToken | None:
+    """The token that an Authorization header names; None where it names none that works."""
+    secret = _secret_of(header)
+    return MachineToken.find(secret) if secret else None
+
+
+def _secret_of(header: str) -> str:
+    scheme, _, secret = header.partition(" ")
+    return secret.strip() if scheme.lower() in SCHEMES else ""

@@ -84,6 +84,22 @@ def test_a_body_over_every_limit_is_refused_before_it_is_stored(wire, monkeypatc
         assert (answer.status_code, answer.json()["what"]) == (413, "the body is too large")
 
 
+@pytest.mark.parametrize("authorization", ["", "Bearer gagar_guessed", "Basic YTpi"])
+def test_a_large_body_without_a_token_that_works_is_refused_before_it_is_stored(wire, authorization):
+    headers = {"Content-Type": "application/x-ndjson", "Authorization": authorization}
+    sent = []
+
+    def endless():
+        for n in range(64):
+            sent.append(n)
+            yield b"x" * MIB
+
+    for content in (b"x" * 2 * MIB, endless()):
+        answer = wire.wire.post(f"{wire.at}/trajectories?life=1", content=content, headers=headers)
+        assert (answer.status_code, answer.json()["where"]) == (401, "Authorization")
+    assert len(sent) < 64
+
+
 def test_a_host_that_is_not_ours_is_told_in_json(wire):
     answer = wire.wire.get(f"{wire.at}/groups/g", headers={"Host": "evil.example"})
     assert answer.status_code == 400
