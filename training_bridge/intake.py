@@ -53,6 +53,7 @@ def facts(run: Run, resume: messages.Resume) -> StreamFacts:
         mode=stream.mode,
         digest=row.sha256 if row else None,
         noted=cursor_of(own).noted if own else 0,
+        mask_truncated=run.mask_truncated,
     )
 
 

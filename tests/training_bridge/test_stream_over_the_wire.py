@@ -59,6 +59,19 @@ def test_a_rollout_goes_out_and_its_advantages_come_back(server):
     assert gagar.problems == []
 
 
+def test_local_numbers_mask_what_the_run_masks(server):
+    run = make_run(policy=Policy.MANUAL, mask_truncated=True)
+    _, token = make_token(run=run)
+    with GagarClient(server, run.public_id, token) as gagar:
+        wait_for(lambda: gagar.online)
+        gagar.task("t1", statement="Return 2.")
+        group = gagar.declare("g1", task="t1", step=1, group_size=3)
+        for id, outcome in (("a", "passed"), ("b", "failed"), ("c", "passed")):
+            group.submit(id, outcome=outcome, patch=PATCH % 2, truncated=id == "c", events=[])
+        [one] = gagar.freeze(1, [group], within_s=0).sets
+    assert (one.version, one.advantage) == (0, {"a": 0.5, "b": -0.5, "c": 0.0})
+
+
 def test_a_person_corrects_while_the_job_waits(server):
     run = make_run(policy=Policy.MANUAL)
     _, token = make_token(run=run)

@@ -26,6 +26,7 @@ class Cursor(msgspec.Struct, kw_only=True):
         life: of the process that saved it; negative if no server had issued one.
         epoch, seq, digest: the last row held.
         step: the newest training step.
+        mask_truncated: as the last welcome said.
         applied: [life, group, version, step] of every group used, oldest first; each (life, group) once.
         applied_dropped: how many older entries were left out to keep the checkpoint small.
         pending: [life, group, version] of rows held and not yet used.
@@ -39,6 +40,7 @@ class Cursor(msgspec.Struct, kw_only=True):
     seq: int
     digest: str | None = None
     step: int = 0
+    mask_truncated: bool = False
     applied: list[tuple[int, str, int, int]] = []
     applied_dropped: int = 0
     pending: list[tuple[int, str, int]] = []
@@ -77,6 +79,7 @@ class Buffer:
             raise GagarError("the cursor in the checkpoint", got=f"run {saved.run!r}", expected=f"run {run!r}")
         self.run = run
         self.step = saved.step if saved else 0
+        self.mask_truncated = saved.mask_truncated if saved else False
         self.position = Position(saved.epoch, saved.seq, saved.digest) if saved else Position()
         self.open: dict[str, OpenGroup] = {}
         self.applied: OrderedDict[tuple[int, str], tuple[int, int]] = OrderedDict()
@@ -166,9 +169,7 @@ class Buffer:
                 continue
             else:
                 receipts += self._pass_over(key, group, "not_used")
-                group.frozen = local_set(
-                    key, self.life, group.step, group.rollouts, eligible=group.eligible, reason=local or reason
-                )
+                group.frozen = self._local(key, group, local or reason)
             sets.append(group.frozen)
         return sets, waiting, receipts + self._expire(step, {*keys}, hold_steps)
 
@@ -206,11 +207,16 @@ class Buffer:
             seq=at.seq,
             digest=at.digest,
             step=self.step,
+            mask_truncated=self.mask_truncated,
             applied=[(life, group, version, step) for (life, group), (version, step) in self.applied.items()],
             applied_dropped=self.applied_dropped,
             pending=held,
             unnoted=unnoted,
         )
+
+    def _local(self, key: str, group: OpenGroup, reason: str) -> AdvantageSet:
+        said = {"eligible": group.eligible, "reason": reason, "mask_truncated": self.mask_truncated}
+        return local_set(key, self.life, group.step, group.rollouts, **said)
 
     def _hold(self, group: OpenGroup, row: Advantages) -> list[Receipt]:
         held = group.row

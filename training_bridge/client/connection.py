@@ -130,6 +130,7 @@ class Connection:
             shared.mode = session.mode
             if isinstance(message, Welcome):
                 shared.buffer.position = session.position
+                shared.buffer.mask_truncated = message.mask_truncated
                 shared.set_online(True)
             elif isinstance(message, Advantages):
                 for receipt in shared.buffer.take(message, session.position):

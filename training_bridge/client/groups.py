@@ -73,4 +73,4 @@ class GroupHandle:
         )
         if events is None and log is None:
             fields["events"] = []  # nothing will follow: else the server waits for a body until its deadline
-        self._gagar.take_rollout(self.key, fields, Rollout(outcome, reward), events, log)  # type: ignore[arg-type]
+        self._gagar.take_rollout(self.key, fields, Rollout(outcome, reward, truncated), events, log)  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ class Rollout:
 
     outcome: Outcome
     reward: float | None = None
+    truncated: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,14 @@ def decided_set(row: Advantages, step: int, rollouts: Mapping[str, Rollout]) -> 
 
 
 def local_set(
-    group: str, life: int, step: int, rollouts: Mapping[str, Rollout], *, eligible: bool, reason: str
+    group: str,
+    life: int,
+    step: int,
+    rollouts: Mapping[str, Rollout],
+    *,
+    eligible: bool,
+    reason: str,
+    mask_truncated: bool = False,
 ) -> AdvantageSet:
     """Compute version 0: outcome advantages A = R - mean(R) over the valid rollouts, shaped rewards where given.
 
@@ -97,12 +105,15 @@ def local_set(
         rollouts: what the job has submitted so far.
         eligible: False for a group that is not graded anyway: it passes through unfiltered.
         reason: why there is no decision.
+        mask_truncated: whether a truncated rollout is left out, as the run does it.
     Returns:
         Regime `fallback` with the reason (`ineligible` for such a group); `filtered` or `excluded`, all zero and
         `train` False, where the group cannot train.
     """
     names = list(rollouts)
-    credit, valid_G = _local_credit(list(rollouts.values()), eligible=eligible, reason=reason)
+    kept = {name: r.outcome != "infra_invalid" and not (mask_truncated and r.truncated) for name, r in rollouts.items()}
+    valid_G = np.array(list(kept.values()), dtype=bool)
+    credit = _local_credit(list(rollouts.values()), valid_G, eligible=eligible, reason=reason)
     rewards = zip(names, credit.equivalent_rewards_G, valid_G, strict=True)
     return AdvantageSet(
         group=group,
@@ -119,23 +130,22 @@ def local_set(
     )
 
 
-def _local_credit(rollouts: list[Rollout], *, eligible: bool, reason: str) -> tuple[Credit, np.ndarray]:
-    valid_G = np.array([r.outcome != "infra_invalid" for r in rollouts], dtype=bool)
-    passing_G = np.array([r.outcome == "passed" for r in rollouts], dtype=bool)
+def _local_credit(rollouts: list[Rollout], valid_G: np.ndarray, *, eligible: bool, reason: str) -> Credit:
+    passing_G = np.array([r.outcome == "passed" for r in rollouts], dtype=bool) & valid_G
     rewards_G = np.array(
         [float(r.outcome == "passed") if r.reward is None else r.reward for r in rollouts], dtype=float
     )
     group = Group(rewards_G, passing_G, valid_G)
     if not valid_G.any():
-        return no_credit(group, EXCLUDED, "excluded_no_valid_trajectory"), valid_G
+        return no_credit(group, EXCLUDED, "excluded_no_valid_trajectory")
     if not all(math.isfinite(reward) for reward in rewards_G[valid_G]):
-        return no_credit(group, EXCLUDED, "excluded_bad_reward"), valid_G
+        return no_credit(group, EXCLUDED, "excluded_bad_reward")
     if not eligible:
-        return untouched_credit(group, INELIGIBLE, reason), valid_G
+        return untouched_credit(group, INELIGIBLE, reason)
     if not mixed(passing_G, valid_G):
         end = "filtered_all_passed" if passing_G.any() else "filtered_all_failed"
-        return no_credit(group, FILTERED, end), valid_G
-    return untouched_credit(group, FALLBACK, reason), valid_G
+        return no_credit(group, FILTERED, end)
+    return untouched_credit(group, FALLBACK, reason)
 
 
 @dataclass(frozen=True)

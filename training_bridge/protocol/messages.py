@@ -94,6 +94,7 @@ class Welcome(Message, frozen=True, kw_only=True, tag="welcome"):
     estimator: Estimator
     window: Ordinal
     mode: Mode
+    mask_truncated: bool = False  # the run leaves truncated rollouts out of its statistics
 
 
 class AdvantageRow(msgspec.Struct, frozen=True, kw_only=True):

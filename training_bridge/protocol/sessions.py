@@ -38,6 +38,7 @@ class StreamFacts:
         mode: the mode after row `head_seq`.
         digest: hex sha256 of the stored text of row `resume.after_seq` in `epoch`; None where there is no such row.
         noted: the highest `n` stored for the life of the resume; 0 for none.
+        mask_truncated: whether the run leaves truncated rollouts out of its statistics.
     """
 
     life: int
@@ -46,6 +47,7 @@ class StreamFacts:
     mode: Mode
     digest: str | None
     noted: int
+    mask_truncated: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ class ServerSession:
                 estimator=resume.estimator,
                 window=self.window,
                 mode=facts.mode,
+                mask_truncated=facts.mask_truncated,
             )
         )
         return None

@@ -62,6 +62,23 @@ def test_an_ineligible_group_passes_through_unfiltered():
     assert got.advantage == pytest.approx({"a": 0.2, "b": -0.2}) and got.train and got.regime == "ineligible"
 
 
+def test_truncated_rollouts_are_left_out_where_the_run_masks_them():
+    rollouts = {"a": Rollout("passed"), "b": Rollout("failed"), "c": Rollout("passed", truncated=True)}
+    said = {"eligible": True, "reason": "deadline"}
+    masked = local_set("g", 1, 1, rollouts, mask_truncated=True, **said)
+    assert masked.advantage == {"a": 0.5, "b": -0.5, "c": 0.0} and masked.equivalent_reward["c"] is None
+    counted = local_set("g", 1, 1, rollouts, **said)
+    assert counted.advantage == pytest.approx({"a": 1 / 3, "b": -2 / 3, "c": 1 / 3})
+    alone = local_set("g", 1, 1, {name: rollouts[name] for name in "bc"}, mask_truncated=True, **said)
+    assert (alone.train, alone.reason) == (False, "filtered_all_failed")
+
+
+def test_a_restored_job_masks_as_before_until_a_server_says_otherwise():
+    buffer = make_buffer()
+    buffer.mask_truncated = True
+    assert Buffer("r", buffer.cursor([])).mask_truncated
+
+
 @pytest.mark.parametrize("rollouts", [{}, {"a": Rollout("infra_invalid")}])
 def test_a_group_without_a_valid_rollout_is_excluded(rollouts):
     got = local_set("g", 1, 1, rollouts, eligible=True, reason="deadline")
