@@ -158,9 +158,12 @@ class Uploader:
         except Refused as refused:
             self._refused(f"GET {path}", refused)
             answer = {"bodies": "not_wanted"}
+        if not isinstance(answer, dict) or "bodies" not in answer:  # a proxy's page; nothing is settled by it
+            raise Away(f"GET {path} answered {str(answer)[:80]!r}, expected a group")
         if answer.get("bodies") == "wanted":
             rollouts = answer.get("rollouts", ())
-            self._send_bodies(life, group, already={r["external_id"] for r in rollouts if r["events"] is not None})
+            already = {r.get("external_id") for r in rollouts if r.get("events") is not None}
+            self._send_bodies(life, group, already=already)
             return True
         open_still = answer.get("bodies") == "undecided" and answer.get("state") not in ("decided", "delivered")
         with waiting.changed:

@@ -53,6 +53,17 @@ def test_a_callable_is_called_once_the_server_wants_its_events_and_not_before(se
     assert called == [1] and server.bodies[1, "g-0"][0]["text"] == "thinking"
 
 
+def test_an_answer_that_is_no_group_settles_nothing(server, connect):
+    server.bodies_answer = "undecided"
+    with connect() as gagar:
+        submit(gagar, size=1, events=[{"kind": "message", "text": "thinking"}])
+        server.wait(lambda: server.calls["GET groups"])
+        with server.lock:
+            server.statuses, server.bodies_answer = [200], "wanted"
+        server.wait(lambda: server.bodies)
+    assert server.statuses == [] and gagar.problems == []
+
+
 def test_a_callable_that_fails_is_a_problem_and_the_others_still_travel(server, connect):
     server.bodies_answer = "wanted"
     with connect() as gagar:
