@@ -57,7 +57,7 @@ class NumberedMetrics(msgspec.Struct):
 
     n: messages.Ordinal
     step: messages.Small
-    values: dict[messages.Name, float | messages.NonFinite]
+    values: dict[messages.MetricName, float | messages.NonFinite]
 
 
 class Metrics(msgspec.Struct):

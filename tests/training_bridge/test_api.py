@@ -82,5 +82,7 @@ def test_receipts_and_metrics_share_one_numbering_and_are_stored_once(run, life,
 def test_a_fenced_life_and_a_wrong_shape_are_refused_in_words(run, life, call):
     issue_life(run)
     assert call("receipts", {"life": 1, "receipts": []}).status_code == 409
+    long = call("metrics", {"life": 2, "metrics": [{"n": 1, "step": 1, "values": {"x" * 81: 1.0}}]})
+    assert (long.status_code, "80" in long.json()["got"]) == (422, True)
     wrong = call("metrics", {"life": 2, "metrics": [{"n": 0}]})
     assert wrong.status_code == 422 and "Expected" in wrong.json()["got"]

@@ -10,6 +10,7 @@ SUBPROTOCOL = "gagar.v1"
 LIMIT_BYTES = 256 * 1024  # a message is smaller than this
 WINDOW = 256  # rows in flight that the job has not acknowledged
 MAX_INT = 2**63 - 1
+METRIC_CHARS = 80
 
 
 class CloseCode(IntEnum):
@@ -52,6 +53,7 @@ Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
 Ordinal = Annotated[int, Meta(ge=1, le=MAX_INT)]
 Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]  # what a database's integer holds: steps and versions
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\A[^\x00]+\Z")]
+MetricName = Annotated[str, Meta(min_length=1, max_length=METRIC_CHARS, pattern=r"\A[^\x00]+\Z")]
 Text = Annotated[str, Meta(max_length=4000, pattern=r"\A[^\x00]*\Z")]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Mode = Literal["normal", "outcome_only"]
@@ -175,7 +177,7 @@ class Metrics(Message, frozen=True, kw_only=True, tag="metrics"):
 
     n: Ordinal
     step: Small
-    values: dict[Name, float | NonFinite]
+    values: dict[MetricName, float | NonFinite]
 
 
 class Noted(Message, frozen=True, kw_only=True, tag="noted"):

@@ -14,6 +14,7 @@ import msgspec
 
 from training_bridge.protocol.messages import (
     LIMIT_BYTES,
+    METRIC_CHARS,
     AdvantageRow,
     Estimator,
     JobMessage,
@@ -89,7 +90,12 @@ def metric_values(values: Mapping[str, Any]) -> dict[str, float | str]:
         Finite values as floats, the others as "NaN", "Infinity", "-Infinity".
     Raises:
         TypeError, ValueError: a value is no number.
+        ProtocolError: a name is empty or longer than 80 characters.
     """
+    for name in map(str, values):
+        if not 0 < len(name) <= METRIC_CHARS:
+            got = f"{len(name)} characters"
+            raise ProtocolError(f"name of metric {name!r}", got=got, expected=f"1 to {METRIC_CHARS} characters")
     return {str(name): _number_or_word(float(value)) for name, value in values.items()}
 
 

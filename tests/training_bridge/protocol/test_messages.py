@@ -162,6 +162,15 @@ def test_metrics_travel_as_numbers_and_words_and_come_back_as_floats():
         metric_values({"a": "many"})
 
 
+@pytest.mark.parametrize("name", ["", "x" * 81])
+def test_a_metric_whose_name_no_server_keeps_is_refused_by_name_on_both_sides(name):
+    with pytest.raises(ProtocolError, match=f"name of metric '{name}'"):
+        metric_values({name: 1.0})
+    with pytest.raises(ProtocolError, match="values"):
+        decode_from_job(json.dumps({"type": "metrics", "n": 1, "step": 0, "values": {name: 1.0}}))
+    assert metric_values({"x" * 80: 1.0})
+
+
 def test_the_close_code_table_is_whole_and_says_what_it_means():
     assert {int(code) for code in CloseCode} == {4400, 4401, 4403, 4404, 4409, 4410, 4411, 4429, 1012}
     assert all(code.meaning for code in CloseCode)
