@@ -4,6 +4,7 @@ from pathlib import Path
 
 from django.db.models import Max
 
+from grading import people
 from grading.models import MachineToken, RubricVersion, Run, Team
 from grading.states import Method, Policy
 from training_bridge.models import MetricPoint
@@ -44,6 +45,7 @@ def open_run(folder: Path, *, fresh: bool, steps: int | None) -> tuple[Run, bool
         hold_budget=0,  # the tiny policy tampers with tests all the time: one group in eight is enough
         bodies_share=0.1,
     )
+    people.record_new(run, by="demo")
     return run, False
 
 

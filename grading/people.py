@@ -7,8 +7,9 @@ from django.conf import settings
 from django.db import transaction
 
 from grading.errors import BadInput, Conflict
-from grading.models import MachineToken, Membership, Role, Run, Team, User
+from grading.models import MachineToken, Membership, Role, Run, RunEvent, Team, User
 from grading.models.people import PURPOSES
+from grading.models.runs import POLICY
 
 NAME = re.compile(r"[\w.@+-]{1,150}")
 
@@ -62,7 +63,26 @@ def open_run(run: Run, *, user) -> str:
     """Save a new run, graded as this server is set up to, and make its first token, which comes back this once."""
     run.created_by, run.grader = user, settings.GAGAR_GRADER
     run.save()
+    record_new(run, by=user.username)
     return MachineToken.issue(run, name="job", by=user)[1]
+
+
+def record_new(run: Run, *, by: str) -> RunEvent:
+    """The first row of a run's history: how it was set up."""
+    said = {name: getattr(run, name) for name in ("method", "grader", "mask_truncated", *POLICY)}
+    said["rubric"] = run.rubric.number
+    return RunEvent.objects.create(run=run, by=by, changes={name: [None, value] for name, value in said.items()})
+
+
+@transaction.atomic
+def change_policy(run: Run, *, policy: dict, user) -> RunEvent | None:
+    """Set the policy's fields, and say in the run's history who changed what; None where nothing changed."""
+    stored = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    changes = {name: [old, policy[name]] for name in POLICY if (old := getattr(stored, name)) != policy[name]}
+    if not changes:
+        return None
+    Run.objects.filter(pk=run.pk).update(**{name: new for name, (_, new) in changes.items()})
+    return RunEvent.objects.create(run=stored, by=user.username, changes=changes)
 
 
 def new_token(run: Run, *, name: str, purposes: list[str], user) -> str:

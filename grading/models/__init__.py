@@ -5,7 +5,7 @@ from grading.models.groups import GroupEvent, RolloutGroup
 from grading.models.people import MachineToken, Membership, Role, Team, User
 from grading.models.reviews import ReviewClaim
 from grading.models.rubrics import RubricVersion
-from grading.models.runs import Life, Run
+from grading.models.runs import Life, Run, RunEvent
 from grading.models.task_register import Repository, Task, TaskEvent
 from grading.models.trajectories import Finding, Signal, Trajectory
 from grading.models.verdicts import Evidence, Verdict, VerdictCandidate
@@ -24,6 +24,7 @@ __all__ = [
     "RolloutGroup",
     "RubricVersion",
     "Run",
+    "RunEvent",
     "Signal",
     "Task",
     "TaskEvent",

@@ -2,8 +2,10 @@
 
 from django.db import models
 
-from grading.models.rows import team_rows
+from grading.models.rows import Frozen, FrozenRows, team_rows
 from grading.states import Method, Policy
+
+POLICY = ("policy", "hold_share", "hold_budget", "collect_deadline_s", "grading_deadline_s", "review_deadline_s")
 
 
 class Run(models.Model):
@@ -46,6 +48,17 @@ class Run(models.Model):
     @property
     def is_live(self) -> bool:
         return self.kind == self.Kind.LIVE
+
+
+class RunEvent(Frozen):
+    """Who opened a run or changed its policy, when and how: field -> [old, new]; `old` is null where it was opened."""
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="events")
+    by = models.CharField(max_length=150)
+    changes = models.JSONField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    objects = type("RunEventRows", (FrozenRows,), {"team_path": "run__team", "run_path": "run"}).as_manager()
 
 
 class Life(models.Model):

@@ -3,9 +3,9 @@
 from django import forms
 
 from grading.models import RubricVersion, Run
+from grading.models.runs import POLICY
 
 NO_DEADLINE = "seconds; empty means that nothing is decided by itself"
-POLICY = ("policy", "hold_share", "hold_budget", "collect_deadline_s", "grading_deadline_s", "review_deadline_s")
 LABELS = {
     "public_id": "Id",
     "policy": "When a valid verdict counts",

@@ -10,6 +10,7 @@ from grading.access import admin_required, viewer_required
 from grading.models import MachineToken, Membership, Role, Run, Team
 from grading.models.people import PURPOSES
 from grading.review.forms import NewRun, RunPolicy
+from grading.review.pages.run_history import settings_history
 from grading.review.posted import posted_text
 
 INVITED, NEW_TOKEN = "invited", "new_token"  # shown once, then gone from the session
@@ -110,7 +111,7 @@ def run_settings(request, public_id):
     run = _run(request, public_id, Role.ADMIN if is_saving else Role.VIEWER)
     form = RunPolicy(request.POST if is_saving else None, instance=run)
     if is_saving and form.is_valid():
-        form.save()
+        people.change_policy(run, policy=form.cleaned_data, user=request.user)
         messages.success(request, "The policy is saved. Groups that are complete keep theirs.")
         return redirect("run-settings", public_id)
     made = request.session.get(NEW_TOKEN)
@@ -120,6 +121,7 @@ def run_settings(request, public_id):
         "may_admin": request.user.may(Role.ADMIN, run.team_id),
         "tokens": run.tokens.select_related("created_by").order_by("-pk"),
         "purposes": PURPOSES,
+        "history": settings_history(run),
         "new_token": request.session.pop(NEW_TOKEN)["token"] if made and made["run"] == public_id else None,
     }
     return render(request, "grading/run_settings.html", context, status=400 if form.errors else 200)

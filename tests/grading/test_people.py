@@ -5,6 +5,7 @@ import pytest
 from grading import people
 from grading.errors import BadInput, Conflict
 from grading.models import MachineToken, Membership, Role, Run, User
+from grading.models.runs import POLICY
 from tests.factories import flash, make_run, make_team, make_user
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +50,21 @@ def test_a_new_run_comes_with_a_token_that_works():
     user, team = make_user(), make_team()
     token = people.open_run(Run(team=team, public_id="r1", name="R", rubric=flash()), user=user)
     assert MachineToken.find(token).run.public_id == "r1"
+
+
+def test_a_runs_history_says_who_opened_it_and_who_changed_its_policy():
+    ada, bob = make_user(username="ada"), make_user(username="bob")
+    people.open_run(Run(team=make_team(), public_id="r1", name="R", rubric=flash()), user=ada)
+    run = Run.objects.get(public_id="r1")
+    policy = {name: getattr(run, name) for name in POLICY}
+    assert people.change_policy(run, policy=policy, user=bob) is None
+    Run.objects.filter(pk=run.pk).update(paused=True)  # somebody pauses the run while bob looks at the form
+    people.change_policy(run, policy=policy | {"policy": "auto", "review_deadline_s": None}, user=bob)
+    opened, changed = run.events.order_by("pk")
+    assert (opened.by, opened.changes["policy"], opened.changes["rubric"]) == ("ada", [None, "shadow"], [None, 1])
+    assert (changed.by, changed.changes) == ("bob", {"policy": ["shadow", "auto"], "review_deadline_s": [900, None]})
+    run.refresh_from_db()
+    assert (run.policy, run.review_deadline_s, run.paused) == ("auto", None, True)
 
 
 def test_a_new_run_has_the_grader_that_the_operator_named(settings):

@@ -55,7 +55,7 @@ def test_nothing_to_claim_says_so(client, admin):
 def test_the_queue_costs_the_same_for_many_groups(client, admin, run, django_assert_max_num_queries):
     for _ in range(5):
         held_group(run=run, outcomes="PPF")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         html_of(client.get(reverse("queue")))
 
 
@@ -262,6 +262,9 @@ def test_policy_is_saved_and_wrong_values_come_back(client, admin, run):
     run.refresh_from_db()
     assert (run.policy, run.review_deadline_s) == ("sampled", 90)
     assert "Ensure this value" in html_of(client.post(settings, fields | {"hold_budget": "-1"}), 400)
+    said = html_of(client.get(settings))
+    assert "When a valid verdict counts: manual → sampled" in said and "Grading deadline: 900 → none" in said
+    assert run.events.get().by == admin.username, "what was refused leaves no row"
     html_of(client.post(settings, fields | {"hold_share": "7"}), 400)
 
 
