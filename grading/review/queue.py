@@ -6,28 +6,36 @@ is the share of candidates within 0.25 of W of another, not tied; 1 without a va
 """
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, FloatField, Q
+from django.db.models.functions import Cast
 
 from grading import clock, wake
 from grading.errors import Conflict, WrongState
-from grading.models import ReviewClaim, Role, RolloutGroup, Verdict, VerdictCandidate
+from grading.models import ReviewClaim, Role, RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.review import decisions
 from grading.states import AWAITING_REVIEW, Outcome, Purpose
 
-CLOSE = Decimal("0.25")
+CLOSE = 0.25
+PLACES = 9  # of a stored W
 LEAST_UNCERTAINTY = 0.1
-COUNTED = Q(trajectories__is_late=False) & ~Q(trajectories__outcome=Outcome.INFRA_INVALID)
-COUNTED &= Q(run__mask_truncated=False) | Q(trajectories__is_truncated=False)
+PLACING = ("key", "run_id", "state", "hold_reason", "collect_by", "grade_by", "review_by", "wanted_by")
+
+
+def counted(path: str = "") -> Q:
+    """Whether a rollout counts, for queries over rollouts (`path` "") or over what has them."""
+    counts = Q(**{f"{path}is_late": False}) & ~Q(**{f"{path}outcome": Outcome.INFRA_INVALID})
+    return counts & (Q(run__mask_truncated=False) | Q(**{f"{path}is_truncated": False}))
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """One group of the queue with what its place follows from."""
+    """One group of the queue with what its place follows from; of the group only PLACING is read yet."""
 
     group: RolloutGroup
+    valid: int
+    passed: int
     influence: float
     uncertainty: float
     is_strong: bool
@@ -41,48 +49,63 @@ class Waiting:
 
 def with_counts(groups):
     """Annotate how many rollouts count and how many of them pass."""
-    return groups.annotate(
-        valid=Count("trajectories", filter=COUNTED),
-        passed=Count("trajectories", filter=COUNTED & Q(trajectories__outcome="passed", trajectories__integrity="")),
-    )
+    return groups.annotate(**_counts("trajectories__"))
+
+
+def _counts(path: str = "") -> dict[str, Count]:
+    passes = Q(**{f"{path}outcome": Outcome.PASSED, f"{path}integrity": ""})
+    rows = f"{path}pk"
+    return {
+        "valid": Count(rows, filter=counted(path)),
+        "passed": Count(rows, filter=counted(path) & passes),
+    }
 
 
 def waiting(groups) -> list[Waiting]:
-    """The held groups among `groups`, first what changes most. A constant number of queries."""
-    rows = with_counts(groups.awaiting_review().select_related("run", "task")).order_by("pk")
-    held = list(rows)
-    pks = [group.pk for group in held]
-    verdicts = _newest_verdicts(pks)
-    placed = _placements([pk for pk, is_valid in verdicts.values() if is_valid])
-    now = clock.now()
-    claims = ReviewClaim.objects.filter(group__in=pks, until__gte=now).select_related("reviewer")
+    """The held groups among `groups`, first what changes most.
+
+    A constant number of queries, of few columns: a whole step may wait. A page reads its own rows in full.
+    """
+    held = groups.awaiting_review()
+    rows = Trajectory.objects.filter(group__in=held.values("pk")).order_by().values("group_id").annotate(**_counts())
+    counts = {group: (valid, passed) for group, valid, passed in rows.values_list("group_id", "valid", "passed")}
+    verdicts = _newest_verdicts(held)
+    placed = _placements(held, {pk for pk, is_valid in verdicts.values() if is_valid})
+    claims = ReviewClaim.objects.filter(group__in=held.values("pk"), until__gte=clock.now()).select_related("reviewer")
     by_group = {claim.group_id: claim for claim in claims}
-    found = [_waiting(group, verdicts.get(group.pk), placed, by_group.get(group.pk)) for group in held]
+    found = [
+        _waiting(group, counts.get(group.pk, (0, 0)), verdicts.get(group.pk), placed, by_group.get(group.pk))
+        for group in held.only(*PLACING)
+    ]
     return sorted(found, key=lambda w: (-w.priority, w.group.deadline is None, w.group.deadline, w.group.pk))
 
 
-def _newest_verdicts(pks: list[int]) -> dict[int, tuple[int, bool]]:
+def _newest_verdicts(held) -> dict[int, tuple[int, bool]]:
     """Group -> (verdict, is it valid)."""
-    rows = Verdict.objects.filter(group__in=pks, purpose=Purpose.TRAINING).order_by("pk")
+    rows = Verdict.objects.filter(group__in=held.values("pk"), purpose=Purpose.TRAINING).order_by("pk")
     return {group: (pk, is_valid) for group, pk, is_valid in rows.values_list("group_id", "pk", "is_valid")}
 
 
-def _placements(verdicts: list[int]) -> dict[int, list[tuple]]:
+def _placements(held, verdicts: set[int]) -> dict[int, list[tuple]]:
+    """Verdict -> (tier, rank, W, factor) of each candidate."""
     placed: dict[int, list[tuple]] = {pk: [] for pk in verdicts}
-    rows = VerdictCandidate.objects.filter(verdict__in=verdicts)
-    for verdict, *row in rows.values_list("verdict_id", "tier", "rank", "weighted_score", "factor"):
-        placed[verdict].append(tuple(row))
+    rows = VerdictCandidate.objects.filter(verdict__group__in=held.values("pk"), verdict__purpose=Purpose.TRAINING)
+    score = Cast("weighted_score", FloatField())  # as the database keeps it: thousands of decimals cost a page its time
+    for verdict, *row in rows.order_by().values_list("verdict_id", "tier", "rank", score, "factor"):
+        if verdict in placed:
+            placed[verdict].append(tuple(row))
     return placed
 
 
-def _waiting(group: RolloutGroup, verdict, placed: dict, claim: ReviewClaim | None) -> Waiting:
+def _waiting(group: RolloutGroup, counts: tuple[int, int], verdict, placed, claim: ReviewClaim | None) -> Waiting:
+    valid, passed = counts
     is_strong = group.hold_reason == decisions.SIGNAL_HOLD
     rows = placed.get(verdict[0], []) if verdict else []
     is_valid = bool(verdict and verdict[1])
-    failing_share = 1 - group.passed / group.valid if group.valid else 0.0
-    moved = spread([factor for *_, factor in rows]) if is_valid else float(group.passed)
+    failing_share = 1 - passed / valid if valid else 0.0
+    moved = spread([factor for *_, factor in rows]) if is_valid else float(passed)
     open_share = 1.0 if is_strong or not is_valid else max(LEAST_UNCERTAINTY, closeness(rows))
-    return Waiting(group, failing_share * moved, open_share, is_strong, is_valid, claim)
+    return Waiting(group, valid, passed, failing_share * moved, open_share, is_strong, is_valid, claim)
 
 
 def spread(factors: list[float]) -> float:
@@ -96,7 +119,7 @@ def closeness(rows: list[tuple]) -> float:
     by_score = sorted(rows, key=lambda row: row[2])
     close = set()
     for n, (one, other) in enumerate(zip(by_score, by_score[1:], strict=False)):
-        if other[2] - one[2] <= CLOSE and one[:2] != other[:2]:
+        if round(other[2] - one[2], PLACES) <= CLOSE and one[:2] != other[:2]:
             close |= {n, n + 1}
     return len(close) / len(rows) if rows else 0.0
 

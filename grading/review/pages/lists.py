@@ -5,7 +5,7 @@ from collections import Counter
 from django.core.paginator import Paginator
 
 from grading import clock
-from grading.models import Decision, Role, Verdict, VerdictCandidate
+from grading.models import Decision, Role, RolloutGroup, Run, Verdict, VerdictCandidate
 from grading.review import decisions, queue
 from grading.review.pages.group_page import title_of
 from grading.review.pages.sitting import Held, clock_of
@@ -18,18 +18,20 @@ PAGE = 50
 def queue_page(groups, user, query: dict) -> dict:
     """Context of grading/queue.html; `groups` are those this user may see."""
     held = queue.waiting(groups)
-    runs = {w.group.run.public_id: w.group.run for w in held}
+    runs = Run.objects.filter(pk__in={w.group.run_id for w in held}).order_by("name")
+    runs = {found.public_id: found for found in runs}
     reasons = sorted({w.group.hold_reason for w in held if w.group.hold_reason})
     run, because, claimed = (query.get(name, "") for name in ("run", "because", "claimed"))
-    rows = [w for w in held if not run or w.group.run.public_id == run]
+    rows = [w for w in held if not run or (run in runs and w.group.run_id == runs[run].pk)]
     rows = [w for w in rows if not because or w.group.hold_reason == because]
     rows = [w for w in rows if claimed != "free" or not w.claim]
     rows = [w for w in rows if claimed != "me" or (w.claim and w.claim.reviewer_id == user.pk)]
     page = Paginator(rows, PAGE).get_page(query.get("page"))
+    shown = groups.select_related("run", "task").in_bulk([w.group.pk for w in page])
     now, mine = clock.now(), _teams_to_review(user)
     return {
         "page": page,
-        "rows": [_queue_row(w, user, now, mine) for w in page],
+        "rows": [_queue_row(w, shown[w.group.pk], user, now, mine) for w in page if w.group.pk in shown],
         "grading_count": groups.filter(state__in=(GroupState.COMPLETE, GroupState.GRADING)).count(),
         "filters": {
             "runs": list(runs.values()),
@@ -48,20 +50,20 @@ def _teams_to_review(user) -> set[int] | None:
     return set(user.memberships.filter(role__in=Role.at_least(Role.REVIEWER)).values_list("team_id", flat=True))
 
 
-def _queue_row(w: queue.Waiting, user, now, mine: set[int] | None) -> dict:
+def _queue_row(w: queue.Waiting, group: RolloutGroup, user, now, mine: set[int] | None) -> dict:
     claim = w.claim and Held(w.claim.reviewer.name, w.claim.reviewer_id == user.pk, w.claim.until)
     return {
-        "group": w.group,
-        "title": title_of(w.group.task.statement),
-        "passed": w.group.passed,
-        "valid": w.group.valid,
+        "group": group,
+        "title": title_of(group.task.statement),
+        "passed": w.passed,
+        "valid": w.valid,
         "priority": w.priority,
         "influence": w.influence,
         "uncertainty": w.uncertainty,
         "is_strong": w.is_strong,
-        "deadline": clock_of(w.group, now, is_valid=w.is_valid),
+        "deadline": clock_of(group, now, is_valid=w.is_valid),
         "claim": claim,
-        "may_claim": not claim and (mine is None or w.group.run.team_id in mine),
+        "may_claim": not claim and (mine is None or group.run.team_id in mine),
     }
 
 
