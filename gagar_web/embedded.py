@@ -26,6 +26,7 @@ log = logging.getLogger("gagar")
 PR_SET_PDEATHSIG = 1
 STOP_WITHIN_S = 20
 RESTART_AFTER_S = 1.0
+SOCKET_FOLDER_BYTES = 90  # a socket's whole path may have about 100
 
 
 def _die_with_parent() -> None:
@@ -142,8 +143,11 @@ async def _relay(children: list[Child]):
         yield
         return
     ThreadSafeInMemoryChannelLayer.home = asyncio.get_running_loop()
-    with tempfile.TemporaryDirectory(prefix="gagar-") as folder:  # the data folder's path may be too long for a socket
-        address = Path(folder) / "relay.sock"
+    with contextlib.ExitStack() as stack:
+        folder = Path(settings.GAGAR_DATA_DIR)
+        if len(os.fsencode(folder)) > SOCKET_FOLDER_BYTES:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gagar-")))
+        address = folder / "relay.sock"
         relay = await open_relay(address, layer)
         for child in children:
             child.env["GAGAR_RELAY"] = str(address)

@@ -1,6 +1,5 @@
 """A whole site in processes of its own, as a person starts it, watched from outside: logs, rows, /proc, HTTP."""
 
-import json
 import os
 import re
 import socket
@@ -201,9 +200,3 @@ class Browser:
         alerts = re.findall(r'class="field-error">([^<]*)|<b>Not saved.</b>([^<]*)', answer.text)
         assert answer.status_code == 200, (path, answer.status_code, alerts)
         return answer
-
-
-def inspect(site: Site, checkpoint: Path) -> dict:
-    """What the job's own command says of a checkpoint."""
-    command = [sys.executable, "-m", "training_bridge.tiny_job.inspect", str(checkpoint)]
-    return json.loads(subprocess.run(command, cwd=ROOT, env=site.env, check=True, capture_output=True).stdout)

@@ -3,6 +3,8 @@
 One site serves all tests of the first part, in the order in which they stand; the job goes on from test to test.
 """
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -13,17 +15,17 @@ from itertools import groupby
 import pytest
 
 from tests.conftest import wait_for
-from tests.real_processes import Browser, Fields, Site, inspect, parent_of
+from tests.real_processes import Browser, Fields, Site, parent_of
 
 torch = pytest.importorskip("torch")
 
 from training_bridge.client import GagarClient  # noqa: E402
-from training_bridge.tiny_job import checkpoint, loop  # noqa: E402
+from training_bridge.tiny_job import checkpoint, inspect, loop  # noqa: E402
 from training_bridge.tiny_job.runner import Runner  # noqa: E402
 
 GROUPS, ROLLOUTS = 3, 4
-PACE = ("--wait-s", "0.5", "--hold-steps", "12", "--min-step-s", "0.8")
-POLICY = {"policy": "sampled", "hold_share": "0.5", "hold_budget": "0", "collect_deadline_s": "20"}
+PACE = ("--wait-s", "0.5", "--hold-steps", "12", "--min-step-s", "1.5")
+POLICY = {"policy": "sampled", "hold_share": "0.5", "hold_budget": "0", "collect_deadline_s": "12"}
 
 
 def begin(path, run, *, groups, rollouts):
@@ -75,9 +77,16 @@ def stage(tmp_path_factory):
     made.site.stop()
 
 
+def inspected(path):
+    """What `python -m training_bridge.tiny_job.inspect` prints; in here, as torch takes seconds to start."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert inspect.main([str(path)]) == 0
+    return json.loads(printed.getvalue())
+
+
 def all_once(stage):
     """The checkpoint's groups, each once, none missing; then the server's rows say the same."""
-    found = inspect(stage.site, stage.checkpoint)
+    found = inspected(stage.checkpoint)
     used = [(row["life"], row["group"]) for row in found["applied"]]
     waiting = [(row["life"], row["group"]) for row in found["waiting"]]
     assert max(Counter(used + waiting).values()) == 1
@@ -121,7 +130,8 @@ def held_group(site):
     """The newest group that waits for a person, with bodies and a valid verdict."""
     found = site.rows(
         "SELECT g.id, v.id FROM grading_rolloutgroup g JOIN grading_verdict v ON v.group_id = g.id"
-        " WHERE g.state = 'graded' AND g.wanted_by IS NULL AND v.is_valid ORDER BY g.id DESC"
+        " WHERE g.state = 'graded' AND g.wanted_by IS NULL AND v.is_valid AND NOT EXISTS (SELECT 1 FROM"
+        " grading_trajectory t WHERE t.group_id = g.id AND t.event_count IS NULL) ORDER BY g.id DESC"
     )
     return found and found[0]
 
