@@ -15,6 +15,7 @@ from grading.scoring.rows import EffectiveGroup, Row, effective_group
 from grading.states import Outcome
 
 EVENTS_AT_ONCE = 64
+COUNTING = ("group_id", "external_id", "outcome", "reward", "is_truncated", "integrity")  # not its hundreds of tests
 KEPT_BYTES = 1_000_000  # a larger patch is parsed anew each time
 
 
@@ -39,7 +40,7 @@ def rows_of(trajectories: Iterable[Trajectory]) -> list[Row]:
 def effective(group: RolloutGroup, trajectories: Iterable[Trajectory] | None = None) -> EffectiveGroup:
     """The rows as they count now: masked, with confirmed findings, and how dynamic sampling sees the group."""
     return effective_group(
-        rows_of(counted(group) if trajectories is None else trajectories),
+        rows_of(group.trajectories.counted().only(*COUNTING) if trajectories is None else trajectories),
         mask_truncated=group.run.mask_truncated,
         broken_evaluation=group.task.is_broken,
     )
