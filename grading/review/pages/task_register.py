@@ -1,17 +1,20 @@
-"""Every task across steps: how often it passes, whether it always fails, is flaky or broken."""
+"""Every task across steps: how often it passes lately, whether it always fails, is flaky or broken."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from functools import reduce
+from operator import or_
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
-from grading.models import Role, TaskEvent, Trajectory
+from grading.models import Role, RolloutGroup, Task, TaskEvent, Trajectory
 from grading.review.pages.group_page import title_of
 from grading.states import Outcome
 from grading.storable import storable
 
 PAGE = 50
-STEPS = 40  # newest steps drawn
+NEWEST = 40  # groups of a task that its numbers are counted from
 ENOUGH = 8  # failed rollouts before a task is said to fail always
 VALID = Q(is_late=False) & ~Q(outcome=Outcome.INFRA_INVALID)
 PASSED = VALID & Q(outcome=Outcome.PASSED, integrity="")
@@ -23,50 +26,65 @@ def tasks_page(tasks, user, query: dict) -> dict:
     found = tasks.filter(Q(key__icontains=words) | Q(statement__icontains=words)) if words else tasks
     found = found.filter(is_broken=True) if only_broken else found
     page = Paginator(found.select_related("team").order_by("-is_broken", "key"), PAGE).get_page(query.get("page"))
-    return {"page": page, "query": words, "only_broken": only_broken, "rows": _rows(list(page), user)}
+    return {"page": page, "query": words, "only_broken": only_broken, "newest": NEWEST, "rows": _rows(list(page), user)}
 
 
 def _rows(tasks: list, user) -> list[dict]:
     pks = [task.pk for task in tasks]
-    rollouts = Trajectory.objects.filter(group__task__in=pks)
-    steps = defaultdict(list)
-    counted = rollouts.values("group__task", "group__step")
-    counted = counted.annotate(
-        groups=Count("group", distinct=True), valid=Count("pk", VALID), passed=Count("pk", PASSED)
-    )
-    for row in counted.order_by("group__task", "group__step"):
-        steps[row["group__task"]].append(row)
-    flaky = _flaky(rollouts)
+    totals, newest = _newest_groups(pks)
+    steps, flaky = _by_step(newest), _flaky(newest)
     marks = {event.task_id: event for event in TaskEvent.objects.filter(task__in=pks).order_by("pk")}
     mine = user.memberships.filter(role__in=Role.at_least(Role.REVIEWER)).values_list("team_id", flat=True)
     may = set(mine)
-    return [
-        _row(task, steps[task.pk], marks.get(task.pk), task.pk in flaky, user.is_superuser or task.team_id in may)
-        for task in tasks
-    ]
+    rows = []
+    for task in tasks:
+        row = _row(task, [counts for _, counts in sorted(steps[task.pk].items())], marks.get(task.pk))
+        row |= {"groups": totals[task.pk], "is_flaky": task.pk in flaky}
+        rows.append(row | {"may_change": user.is_superuser or task.team_id in may})
+    return rows
 
 
-def _flaky(rollouts) -> set[int]:
+def _newest_groups(tasks: list[int]) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
+    """Task -> number of groups; group -> (task, step) of the newest: rollouts of old ones are not read."""
+    mine = RolloutGroup.objects.filter(task=OuterRef("pk"))
+    total = Coalesce(Subquery(mine.order_by().values("task").annotate(n=Count("pk")).values("n")), 0)
+    nth = Subquery(mine.order_by("-pk").values("pk")[NEWEST - 1 : NEWEST])
+    counted = list(Task.objects.filter(pk__in=tasks).annotate(total=total, nth=nth).values_list("pk", "total", "nth"))
+    newest = [Q(task=task, pk__gte=nth or 0) for task, _, nth in counted]
+    found = RolloutGroup.objects.filter(reduce(or_, newest, Q(pk__in=())))
+    placed = {pk: (task, step) for pk, task, step in found.values_list("pk", "task", "step")}
+    return {task: total for task, total, _ in counted}, placed
+
+
+def _by_step(groups: dict[int, tuple[int, int]]) -> dict[int, dict[int, Counter]]:
+    """Task -> step -> how many valid rollouts, and how many of them passed."""
+    steps = defaultdict(lambda: defaultdict(Counter))
+    rollouts = Trajectory.objects.filter(group__in=groups.keys()).order_by().values("group")
+    counted = rollouts.annotate(valid=Count("pk", VALID), passed=Count("pk", PASSED))
+    for group, valid, passed in counted.values_list("group", "valid", "passed"):
+        task, step = groups[group]
+        steps[task][step] += Counter(valid=valid, passed=passed)
+    return steps
+
+
+def _flaky(groups: dict[int, tuple[int, int]]) -> set[int]:
     """Tasks in which one and the same patch passed and failed."""
-    same = rollouts.filter(VALID).exclude(patch="").values("group__task", "patch")
-    both = same.annotate(
+    same = Trajectory.objects.filter(VALID, group__in=groups.keys()).exclude(patch="").order_by()
+    both = same.values("group__task", "patch").annotate(
         passed=Count("pk", Q(outcome=Outcome.PASSED)), failed=Count("pk", Q(outcome=Outcome.FAILED))
-    ).filter(passed__gt=0, failed__gt=0)
-    return set(both.values_list("group__task", flat=True))
+    )
+    return set(both.filter(passed__gt=0, failed__gt=0).values_list("group__task", flat=True))
 
 
-def _row(task, steps: list[dict], mark: TaskEvent | None, is_flaky: bool, may_change: bool) -> dict:
+def _row(task: Task, steps: list[Counter], mark: TaskEvent | None) -> dict:
     valid, passed = (sum(row[name] for row in steps) for name in ("valid", "passed"))
     return {
         "task": task,
         "title": title_of(task.statement),
-        "groups": sum(row["groups"] for row in steps),
         "rollouts": valid,
         "pass_rate": passed / valid if valid else None,
-        "rates": [row["passed"] / row["valid"] if row["valid"] else None for row in steps[-STEPS:]],
+        "rates": [row["passed"] / row["valid"] if row["valid"] else None for row in steps],
         "always_fails": passed == 0 and valid >= ENOUGH,
-        "is_flaky": is_flaky,
         "broken_by": mark.by if mark else "",
         "broken_reason": mark.reason if mark else "",
-        "may_change": may_change,
     }

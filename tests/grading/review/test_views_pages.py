@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from grading.models import MachineToken, Role, Run
+from grading.review.pages import task_register
 from grading.states import GroupState
 from tests.factories import PASSWORD, make_group, make_run, make_task, make_trajectory, make_user
 from tests.verdicts import add_verdict, held_group
@@ -203,6 +204,18 @@ def test_tasks_tell_what_they_are_like_and_are_quarantined(client, admin, run):
     assert client.post(reverse("task-release", args=[hard.pk]), {"reason": ""}).status_code == 400
     client.post(reverse("task-release", args=[hard.pk]), {"reason": "mended"})
     assert "needs the network" not in html_of(client.get(reverse("tasks")))
+
+
+def test_the_numbers_of_a_task_are_those_of_its_newest_groups(client, admin, run, monkeypatch):
+    monkeypatch.setattr(task_register, "NEWEST", 2)
+    task, rare = make_task(team=run.team, key="long"), make_task(team=run.team, key="rare")
+    for step, outcomes in enumerate(("FFFF", "PF", "PPPF")):
+        make_group(run=run, task=task, step=step, state=GroupState.COMPLETE, outcomes=outcomes)
+    make_group(run=run, task=rare, state=GroupState.COMPLETE, outcomes="PI")
+    found = task_register.tasks_page(run.team.tasks.all(), admin, {})["rows"]
+    numbers = {row["task"].key: (row["groups"], row["rollouts"], row["pass_rate"], row["rates"]) for row in found}
+    assert numbers == {"long": (3, 6, pytest.approx(4 / 6), [0.5, 0.75]), "rare": (1, 1, 1.0, [1.0])}
+    assert "newest 2 groups" in html_of(client.get(reverse("tasks")))
 
 
 # --- teams, runs, tokens
