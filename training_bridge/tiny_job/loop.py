@@ -154,9 +154,9 @@ class Job:
             self.applied.append((chosen.life, chosen.group, chosen.version, self.step, chosen.regime))
             del self.pending[chosen.group]
         language = self.policy.language
-        values = metrics.rollout_metrics(language, fresh) | {"entropy": entropy} | metrics.credit_metrics(batch.sets)
+        values = metrics.rollout_metrics(language, fresh) | {"entropy": entropy} | metrics.deficit(batch.sets)
         if loss is not None:
-            values |= {"pg_loss": loss, "token_weighted_balance": metrics.balance(language, rows)}
+            values["pg_loss"] = loss
         values |= {
             "groups_trained": sum(chosen.train for chosen in batch.sets),
             "groups_waiting": len(self.pending),

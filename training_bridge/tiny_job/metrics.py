@@ -5,7 +5,6 @@ from collections import Counter
 from training_bridge.client.sets import AdvantageSet
 from training_bridge.tiny_job.language import Language
 from training_bridge.tiny_job.rollout import Rollout
-from training_bridge.tiny_job.trainer import Row
 
 
 def response_length(language: Language, rollout: Rollout) -> int:
@@ -34,38 +33,23 @@ def rollout_metrics(language: Language, rollouts: list[Rollout]) -> dict[str, fl
     }
 
 
-def balance(language: Language, rows: list[Row]) -> float:
-    """Return the token-weighted mean advantage, sum A len / sum len: what a token-mean loss sees."""
-    lengths = [response_length(language, row.rollout) for row in rows]
-    return sum(row.advantage * length for row, length in zip(rows, lengths, strict=True)) / sum(lengths)
-
-
-def credit_metrics(sets: list[AdvantageSet]) -> dict[str, float]:
-    """Compare the advantages that train with the outcome advantages they come from.
+def deficit(sets: list[AdvantageSet]) -> dict[str, float]:
+    """Count the credit that nobody got. The server derives what else there is to say about credit from its own rows.
 
     Args:
         sets: frozen for a step.
     Returns:
-        credit_kept = sum over passes of A_train / S+ and penalty_kept, the same for failures, over all groups that
-        train; deficit, the credit per group that nobody got, S+ - sum over passes of A_train. Empty if none trains.
+        deficit, reward units a group that trains: S+, the passes' outcome advantages, minus their training advantages.
+        Empty if none trains with a pass and a failure.
     """
-    credit = given = penalty = taken = 0.0
+    credit = given = 0.0
     trained = [chosen for chosen in sets if chosen.train]
     for chosen in trained:
         valid = [name for name, outcome in chosen.outcome.items() if outcome != "infra_invalid"]
-        mean = sum(chosen.outcome[name] == "passed" for name in valid) / max(1, len(valid))
-        for name in valid:
-            if chosen.outcome[name] == "passed":
-                given, credit = given + 1 - mean, credit + chosen.advantage[name]
-            else:
-                taken, penalty = taken - mean, penalty + chosen.advantage[name]
-    if not given or not taken:
-        return {}
-    return {
-        "credit_kept": credit / given,
-        "penalty_kept": penalty / taken,
-        "deficit": (given - credit) / len(trained),
-    }
+        passing = [name for name in valid if chosen.outcome[name] == "passed"]
+        given += len(passing) * (1 - len(passing) / max(1, len(valid)))
+        credit += sum(chosen.advantage[name] for name in passing)
+    return {"deficit": (given - credit) / len(trained)} if given else {}
 
 
 def is_other_method(advantages: str, sets: list[AdvantageSet]) -> bool:

@@ -134,7 +134,7 @@ def test_rollouts_outside_the_statistics_do_not_dilute_the_token_mean(rollouts):
     assert [row.rollout.external_id for row in rows] == ["r0", "r1"]
 
 
-def test_credit_metrics_by_hand():
+def test_the_deficit_by_hand():
     # outcome advantages 0.5, 0.5, -0.5, -0.5; training advantages 0.4, 0.2, -0.3, -0.3
     names = ["a", "b", "c", "d"]
     shaped = AdvantageSet(
@@ -148,9 +148,8 @@ def test_credit_metrics_by_hand():
         advantage=dict(zip(names, [0.4, 0.2, -0.3, -0.3], strict=True)),
         outcome=dict(zip(names, ["passed", "passed", "failed", "failed"], strict=True)),
     )
-    found = metrics.credit_metrics([shaped])
-    assert found == pytest.approx({"credit_kept": 0.6, "penalty_kept": 0.6, "deficit": 0.4})
-    assert metrics.credit_metrics([]) == {}
+    assert metrics.deficit([shaped]) == pytest.approx({"deficit": 0.4})
+    assert metrics.deficit([]) == {}
 
 
 def offline_job(path, runner, policy, **changes):
