@@ -178,10 +178,17 @@ class JobConsumer(AsyncWebsocketConsumer):
             while self.may_have_more and self.session.room > 0:
                 limit = min(self.session.room, 64)
                 self.may_have_more = False  # before we look: a bell that rings meanwhile sets it again
-                found = await rows(delivery.rows_after)(self.run, self.epoch, self.session.sent, limit)
+                newest, found = await rows(self._news)(self.session.sent, limit)
+                self.session.fence(newest)
                 for seq, text in found:
                     await self.send(self.session.pass_on(seq, text))
                 self.may_have_more |= len(found) == limit
+
+    def _news(self, sent: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
+        """The newest life and the rows for it, in one thread: to open a connection costs more than both."""
+        newest = intake.newest_life(self.run).n
+        own = newest == self.life.n
+        return newest, delivery.rows_after(self.run, self.epoch, sent, limit) if own else []
 
     async def decision_made(self, event):
         """A doorbell: deliver at once, then look. A thousand decisions in a row do not make a thousand looks."""
@@ -203,7 +210,7 @@ class JobConsumer(AsyncWebsocketConsumer):
 
     async def _look(self) -> None:
         try:
-            if self.life:
+            if self.life and self.session.room <= 0:  # else `flush` asks with the rows
                 newest = await rows(intake.newest_life)(self.run)
                 self.session.fence(newest.n)
             self.may_have_more = True
