@@ -29,7 +29,7 @@ RESTART_AFTER_S = 1.0
 SOCKET_FOLDER_BYTES = 90  # a socket's whole path may have about 100
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """A SIGKILLed server must not leave its children behind (Linux; elsewhere leases run out)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -53,7 +53,7 @@ class Child:
             self.command,
             env=os.environ | self.env,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509
+            preexec_fn=die_with_parent,  # noqa: PLW1509
         )
 
     async def supervise(self) -> None:

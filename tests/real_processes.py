@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from gagar_web.embedded import die_with_parent
 from tests.conftest import wait_for
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,9 +41,11 @@ class Started:
     def __init__(self, command: list[str], env: dict[str, str], log: Path):
         self.log = log
         with log.open("w") as out:
+            # A test run that is killed leaves nothing behind either.
             self.process = subprocess.Popen(
-                [sys.executable, *command], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-            )
+                [sys.executable, *command], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                preexec_fn=die_with_parent,  # noqa: PLW1509
+            )  # fmt: skip
 
     @property
     def said(self) -> str:

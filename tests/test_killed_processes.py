@@ -1,6 +1,7 @@
 """The site and a real job as processes of their own: a person decides while it trains, and any of them may be killed.
 
-One site serves all tests of the first part, in the order in which they stand; the job goes on from test to test.
+One site serves all tests but the demo's, in the order in which they stand; the job goes on from test to test, so they
+run together (with xdist: --dist loadfile).
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from training_bridge.client import GagarClient  # noqa: E402
 from training_bridge.tiny_job import checkpoint, inspect, loop  # noqa: E402
 from training_bridge.tiny_job.runner import Runner  # noqa: E402
 
+pytestmark = pytest.mark.timeout(400)
 GROUPS, ROLLOUTS = 3, 4
 PACE = ("--wait-s", "0.5", "--hold-steps", "12", "--min-step-s", "1.5")
 POLICY = {"policy": "sampled", "hold_share": "0.5", "hold_budget": "0", "collect_deadline_s": "12"}
