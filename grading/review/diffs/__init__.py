@@ -1,7 +1,7 @@
 """The diff engine: bytes in, frozen dataclasses and HTML rows out. Core."""
 
 from grading.review.diffs.facts import closed_words, header_facts
-from grading.review.diffs.html import RowOptions, file_head_html, file_html, file_rows_html, row_id
+from grading.review.diffs.html import RowOptions, file_head_html, file_rows_html, row_id
 from grading.review.diffs.parse import parse_patch
 from grading.review.diffs.patch import FilePatch, Hunk, Line, Patch, Side
 from grading.review.diffs.shares import Shares, shared_changes
@@ -17,7 +17,6 @@ __all__ = [
     "Side",
     "closed_words",
     "file_head_html",
-    "file_html",
     "file_rows_html",
     "header_facts",
     "parse_patch",

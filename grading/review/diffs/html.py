@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from grading.review.diffs.facts import closed_words, header_facts
+from grading.review.diffs.facts import header_facts
 from grading.review.diffs.hunk_text import HunkText, read_hunk
 from grading.review.diffs.patch import FilePatch, Hunk, Line, Side
 from grading.review.diffs.shares import Shares
@@ -54,33 +54,6 @@ class RowOptions:
 def row_id(letter: str, index: int, side: Side, line: int) -> str:
     """Returns: the id of a line's row, the target of a citation's link: `C-f0-R12`, on the old side `C-f0-L12`."""
     return f"{letter}-f{index}-{'R' if side == 'new' else 'L'}{line}"
-
-
-def file_html(file: FilePatch, *, options: RowOptions, cited: Cited, is_open: bool = False, open_url: str = "") -> str:
-    """One file as an article: header with its facts, then its rows, or its size where it is too large to open unasked.
-
-    Args:
-        file: parsed.
-        options: see RowOptions.
-        cited: (side, line) -> numbers of the evidence that cites it; a cited file is never closed.
-        is_open: draw the rows whatever their number.
-        open_url: page or part that shows the rows of a closed file.
-    Returns:
-        HTML, safe to put into a page as it is.
-    """
-    words = None if is_open or cited else closed_words(file)
-    if words:
-        link = f' <a class="button" href="{escape(open_url)}">Open</a>' if open_url else ""
-        body = f'<div class="diff-closed">{escape(words)}{link}</div>'
-    elif not file.hunks:
-        facts = " · ".join((*file.problems, *header_facts(file))) or "No lines to show"
-        body = f'<div class="diff-closed">{escape(visible(facts))}</div>'
-    else:
-        body = file_rows_html(file, cited=cited, options=options)
-    name = escape(f"{options.letter}-f{options.index}")
-    state = ' data-closed="1"' if words else ""
-    start = f'<article class="diff-file" id="{name}" data-rows="{file.line_count}"{state}>'
-    return f"{start}{file_head_html(file)}{body}</article>"
 
 
 def file_head_html(file: FilePatch) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grading.review.diffs import RowOptions, file_html, parse_patch
+from grading.review.diffs import RowOptions, file_head_html, file_rows_html, parse_patch
 
 REAL = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "real"
 PATCHES = sorted(path for path in (REAL / "patches").glob("*") if path.suffix not in (".json", ".md"))
@@ -56,9 +56,9 @@ def test_counts_equal_gits_and_refusals_have_a_reason(path, tmp_path):
 @pytest.mark.parametrize("path", PATCHES + CANDIDATES, ids=name)
 def test_every_real_file_renders_with_rows_for_all_its_lines(path):
     for index, file in enumerate(parse_patch(path.read_bytes()).files):
-        html = file_html(file, options=RowOptions(letter="C", index=index, max_rows=10**9), cited={}, is_open=True)
+        html = file_rows_html(file, options=RowOptions(letter="C", index=index, max_rows=10**9), cited={})
         assert html.count('<td class="ln">') == file.line_count + len(file.hunks)
-        assert f'id="C-f{index}"' in html
+        assert f"+{file.added:,}" in file_head_html(file)
 
 
 @pytest.mark.parametrize("path", CANDIDATES, ids=name)
