@@ -13,8 +13,11 @@ demo: $(VENV)/.train
 serve: $(VENV)/.web
 	$(BIN)/python manage.py serve --port $(PORT)
 
+# What kills servers, and what drives a browser, run in processes of their own.
 test: $(VENV)/.train
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not browser and not alone" $(ARGS)
+	$(BIN)/python -m pytest -m alone $(ARGS)
+	$(BIN)/python -m pytest -m browser $(ARGS)
 	$(BIN)/python -m tests.on_services
 
 lint: $(VENV)/.web

@@ -42,7 +42,7 @@ def server(transactional_db):
     ThreadSafeInMemoryChannelLayer.home = None
 
 
-def wait_for(what, *, within_s: float = 15.0, every_s: float = 0.05):
+def wait_for(what, *, within_s: float = 60.0, every_s: float = 0.05):
     """Ask until the answer is true, and return it; fail loudly when it never is."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

@@ -5,6 +5,8 @@ import os
 import shutil
 import tempfile
 
+from hypothesis import HealthCheck, settings
+
 if "GAGAR_DATA_DIR" not in os.environ:
     os.environ["GAGAR_DATA_DIR"] = tempfile.mkdtemp(prefix="gagar-tests-")
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the folder; its maker removes it
@@ -13,3 +15,6 @@ os.environ.setdefault("CELERY_BROKER_URL", "memory://")
 os.environ.setdefault("GAGAR_LOG_LEVEL", "WARNING")
 # The synchronous Playwright API keeps an event loop running in the main thread, which Django would refuse.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+# A loaded machine is no reason to fail: our examples are small, and no test is timed.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")

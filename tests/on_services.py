@@ -28,7 +28,8 @@ def main() -> int:
             print(f"skipped: the tests on real services need {name}; nothing answers on 127.0.0.1:{port}")
             return 0
         environment[name] = os.environ.get(override, default)
-    command = [sys.executable, "-m", "pytest", "-m", "django_db or postgres", *ROW_TESTS, *sys.argv[1:]]
+    parallel = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"]
+    command = [sys.executable, "-m", "pytest", *parallel, "-m", "django_db or postgres", *ROW_TESTS, *sys.argv[1:]]
     print("again on PostgreSQL, Redis and RabbitMQ", flush=True)
     return subprocess.run(command, env=environment, check=False).returncode
 

@@ -24,7 +24,7 @@ from training_bridge.client import GagarClient  # noqa: E402
 from training_bridge.tiny_job import checkpoint, inspect, loop  # noqa: E402
 from training_bridge.tiny_job.runner import Runner  # noqa: E402
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.alone]
 GROUPS, ROLLOUTS = 3, 4
 PACE = ("--wait-s", "0.5", "--hold-steps", "12", "--min-step-s", "1.5")
 POLICY = {"policy": "sampled", "hold_share": "0.5", "hold_budget": "0", "collect_deadline_s": "12"}
