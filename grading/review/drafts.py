@@ -8,6 +8,7 @@ from grading.grader.wire import read
 from grading.models import RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.review import decisions
 from grading.review.correction_form import Posted
+from grading.review.twins import Said, twins_of, with_twins
 from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST, Candidate, Rubric
 from grading.scoring.grades import Grades, grade
 from grading.scoring.ranks import Ranking, rank
@@ -29,11 +30,12 @@ class Standing:
     seats: Seats
     letters: Mapping[str, str]  # letter -> external id
     rubric: Rubric
+    twins: Mapping[str, tuple[str, ...]]  # external id -> the others with the same patch, byte for byte
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a form changes, by external id. `grades` is None while a score is missing or an error stands."""
+    """What a form changes, by external id, twins included. `grades` is None while a score is missing."""
 
     standing: Standing
     scores: Mapping[str, Mapping[str, int]]
@@ -45,6 +47,7 @@ class Draft:
     grades: Grades | None
     unmoved: Mapping[str, int]  # the place each one has if nobody moves a card; empty while there are no grades
     errors: tuple[str, ...]
+    followers: Mapping[str, tuple[str, ...]]  # edited candidate -> the twins that take its edits over
 
     @property
     def factors(self) -> dict[str, float] | None:
@@ -79,6 +82,7 @@ def stand(
         seats={ids[p.trajectory_id]: (p.tier, p.rank + 1) for p in placements if p.trajectory_id in ids},
         letters={t.letter: t.external_id for t in ranked},
         rubric=verdict.rubric.rubric,
+        twins=twins_of({t.external_id: t.patch for t in ranked}),
     )
 
 
@@ -86,41 +90,49 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
     """Take the form against the verdict that stands: only what differs is an edit."""
     by_letter, errors = standing.letters, list(posted.errors)
     errors += [f"There is no candidate {letter} to rank here" for letter in posted.scores if letter not in by_letter]
-    scores = _score_edits(standing, posted)
-    flags = _flag_edits(standing, posted)
-    edited = {
-        id: replace(entry, scores={**entry.scores, **scores.get(id, {})}, flags={**entry.flags, **flags.get(id, {})})
-        for id, entry in standing.entries.items()
-    }
-    places = {by_letter[letter]: place for letter, place in posted.places.items() if letter in by_letter}
+    said = Said(
+        scores=_score_edits(standing, posted),
+        flags=_flag_edits(standing, posted),
+        places={by_letter[letter]: place for letter, place in posted.places.items() if letter in by_letter},
+        citations=_citations(standing, posted, errors),
+        followers={},
+    )
+    said = with_twins(said, standing.entries, standing.seats, standing.twins)
+    edited = {id: _edited(entry, said) for id, entry in standing.entries.items()}
+    by_hand = {*said.scores, *said.flags}
     order, grades, unmoved = None, None, {}
     if all(map(is_scored, edited.values())):
         candidates = [as_candidate(entry) for entry in edited.values()]
         by_score = rank(candidates, standing.rubric)
-        still = wanted_order(by_score, standing.seats, {}, edited={*scores, *flags})
+        still = wanted_order(by_score, standing.seats, {}, edited=by_hand)
         unmoved = {
             id: place
             for tier in TIERS
             for place, tied in enumerate(still[TIER_NAMES[tier]] if still else by_score[tier], 1)
             for id in tied
         }
-        order = wanted_order(by_score, standing.seats, places, edited={*scores, *flags})
+        order = wanted_order(by_score, standing.seats, said.places, edited=by_hand)
         grades = grade(candidates, standing.rubric, order)
     return Draft(
-        standing, scores, flags, order, _citations(standing, posted, errors), posted.reason, edited, grades,
-        unmoved, tuple(errors),
+        standing, said.scores, said.flags, order, said.citations, posted.reason, edited, grades, unmoved,
+        tuple(errors), said.followers,
     )  # fmt: skip
+
+
+def _edited(entry: CandidateReply, said: Said) -> CandidateReply:
+    scores, flags = said.scores.get(entry.id, {}), said.flags.get(entry.id, {})
+    return replace(entry, scores={**entry.scores, **scores}, flags={**entry.flags, **flags})
 
 
 def rebased(posted: Posted, *, seen: Standing, newest: Standing) -> Posted:
     """The form of somebody who was overtaken over the newer verdict: what they changed stays, the rest is the newer."""
-    mine = draft_of(seen, posted)
+    own_scores, own_flags = _score_edits(seen, posted), _flag_edits(seen, posted)
     scores, flags, places = {}, {}, {}
     for letter, id in newest.letters.items():
         entry = newest.entries[id]
-        own = mine.scores.get(id, {})
+        own = own_scores.get(id, {})
         scores[letter] = {c: own.get(c, entry.scores.get(c, "")) for c in CRITERIA}
-        set_now = {flag: bool(entry.flags.get(flag)) for flag in FLAGS} | dict(mine.flags.get(id, {}))
+        set_now = {flag: bool(entry.flags.get(flag)) for flag in FLAGS} | dict(own_flags.get(id, {}))
         flags[letter] = frozenset(flag for flag, raised in set_now.items() if raised)
         was, now = seen.seats.get(id), newest.seats.get(id)
         typed = posted.places.get(letter)
