@@ -1,9 +1,25 @@
 /* Cite what is selected: a line or lines of a diff, or an event. It fills the next empty citation of the correction. */
 (() => {
+  const NOTES = ".cite-mark, .clip, .eol"; // a number of evidence, a clipped tail, a line end
+
+  /* The code of a row that lies in the range, without what the page says of it (NOTES). A triple click ends at offset 0 of the
+     next row: nothing of that row is in it. */
+  function code(row, range) {
+    const cell = row.querySelector(".code");
+    const part = document.createRange();
+    part.selectNodeContents(cell);
+    if (range?.comparePoint(part.startContainer, part.startOffset) < 0) part.setStart(range.startContainer, range.startOffset);
+    if (range?.comparePoint(part.endContainer, part.endOffset) > 0) part.setEnd(range.endContainer, range.endOffset);
+    const words = part.cloneContents();
+    for (const note of words.querySelectorAll(NOTES)) note.remove();
+    return words.textContent.trim();
+  }
+
   function lines(range) {
     const column = range.startContainer.parentElement?.closest("[data-letter].diff-column");
     const rows = [...(column?.querySelectorAll(".diff tr") || [])];
-    const changed = rows.filter((row) => row.matches(".is-add, .is-del") && range.intersectsNode(row));
+    const touched = (row) => row.matches(".is-add, .is-del") && range.intersectsNode(row) && code(row, range);
+    const changed = rows.filter(touched);
     if (!changed.length) return null;
     const file = changed[0].closest("[data-path]");
     const number = (row) => row.querySelector(".ln").textContent.trim();
@@ -11,7 +27,7 @@
     const own = changed.filter((row) => row.closest("[data-path]") === file && row.matches(like));
     const from = number(own[0]);
     const to = number(own.at(-1));
-    const quote = own.map((row) => row.querySelector(".code").textContent.trim()).join(" ");
+    const quote = own.map((row) => code(row)).join(" ");
     const kind = own[0].matches(".is-del") ? "old" : "new";
     const place = `${file.dataset.path}:${from}${to === from ? "" : `-${to}`}`;
     return { letter: column.dataset.letter, kind, place, quote };
