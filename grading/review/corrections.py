@@ -9,7 +9,7 @@ from grading.errors import BadInput, Conflict, WrongState
 from grading.grader import gather, verdicts
 from grading.grader.material import GroupMaterial
 from grading.grader.parse import CLAIMS, check
-from grading.grader.shape import CandidateReply, Cited, GraderReply, Order, Revision
+from grading.grader.shape import CandidateReply, Cited, GraderReply, Order, Problem, Revision
 from grading.grader.wire import read
 from grading.models import RolloutGroup, Verdict
 from grading.review import decisions
@@ -18,6 +18,14 @@ from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST
 from grading.states import GroupState
 
 Edits = Mapping[str, Mapping]  # external id -> what changes
+
+
+class NotValid(BadInput):
+    """A correction that the validity check refuses, with what a page needs to say why."""
+
+    def __init__(self, problems: Sequence[Problem], reply: GraderReply, material: GroupMaterial):
+        super().__init__("the correction is not valid yet", got="; ".join(map(str, problems)))
+        self.problems, self.reply, self.material = problems, reply, material
 
 
 @transaction.atomic
@@ -34,7 +42,8 @@ def correct(
 ) -> Verdict:
     """Save a correction of the verdict the person saw.
 
-    Raises Conflict when a newer verdict exists (both stay), BadInput with every problem when it would not be valid.
+    Raises Conflict when a newer verdict exists (both stay), NotValid with every problem when it would not be valid,
+    BadInput without a reason or a citation.
     """
     group = RolloutGroup.objects.locked().select_related("run", "task", "rubric").get(pk=group.pk)
     newest = _newest_seen(group, parent)
@@ -45,7 +54,7 @@ def correct(
     reply = corrected_reply(said, scores=scores, flags=flags, order=order, citations=citations, reason=reason)
     checked = check(reply, material, newest.rubric.rubric)
     if not checked.valid:
-        raise BadInput("the correction is not valid yet", got="; ".join(map(str, checked.problems)))
+        raise NotValid(checked.problems, reply, material)
     verdict = verdicts.store(
         group, reply, checked, material, grader=decisions.PERSON, parent=newest, author=user, reason=reason
     )

@@ -12,7 +12,7 @@ from django_htmx.http import trigger_client_event
 from grading.access import reviewer_required, viewer_required
 from grading.errors import BadInput, Conflict, GradingError
 from grading.models import ReviewClaim, Role, RolloutGroup
-from grading.review import corrections, decisions, drafts, findings, queue
+from grading.review import corrections, decisions, drafts, findings, queue, refusal_words
 from grading.review.correction_form import read_citations, read_form
 from grading.review.pages import columns
 from grading.review.pages.group_page import group_page, may, verdict_words
@@ -110,18 +110,18 @@ def correct(request, pk):
     except Conflict:
         return _overtaken(request, sitting, posted)
     except BadInput as e:
-        return _not_saved(request, sitting, posted, _sentences(e), status=e.status)
+        return _not_saved(request, sitting, posted, _sentences(e, sitting), status=e.status)
     messages.success(request, f"Your correction is saved, and decides nothing yet: {verdict.said_by}, just now.")
     return redirect("group", pk)
 
 
-def _sentences(refused: BadInput) -> tuple[str, ...]:
+def _sentences(refused: BadInput, sitting: Sitting) -> tuple[str, ...]:
     """A refusal that lists problems, one a line."""
-    problems = str(refused.got or "").split("; ")
-    if len(problems) < 2:
+    if not isinstance(refused, corrections.NotValid):
         return (str(refused),)
-    more = len(problems) - MOST_PROBLEMS
-    return (*problems[:MOST_PROBLEMS], *([f"And {more} problems more."] if more > 0 else []))
+    said = refusal_words.sentences(refused.problems, refused.reply, refused.material, sitting.letter_of)
+    more = len(said) - MOST_PROBLEMS
+    return (*said[:MOST_PROBLEMS], *([f"And {more} problems more."] if more > 0 else []))
 
 
 def _not_saved(request, sitting: Sitting, posted, errors: tuple[str, ...], *, status: int) -> HttpResponse:

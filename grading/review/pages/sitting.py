@@ -7,7 +7,7 @@ from functools import cached_property
 from grading import clock
 from grading.models import Decision, Evidence, ReviewClaim, Role, RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.review import decisions, drafts
-from grading.scoring.criteria import short
+from grading.review.refusal_words import with_letters
 from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Outcome, Policy, Purpose
 
 OUTCOME_WORDS = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.INFRA_INVALID: "infra-invalid"}
@@ -172,7 +172,7 @@ class Sitting:
 
     def lettered(self, text: str) -> str:
         """Text of ours that may name rollouts, by their letters until the group is decided."""
-        return text if self.is_revealed else with_letters(text, self.trajectories)
+        return text if self.is_revealed else with_letters(text, self.letter_of)
 
 
 def clock_of(group: RolloutGroup, now, *, is_valid: bool) -> Clock | None:
@@ -185,13 +185,3 @@ def clock_of(group: RolloutGroup, now, *, is_valid: bool) -> Clock | None:
     if group.state == GroupState.COLLECTING:
         words = "then it counts as it is"
     return Clock(max(0.0, (group.deadline - now).total_seconds()), total, words)
-
-
-def with_letters(text: str, trajectories) -> str:
-    """Replace each rollout's id, whole or shortened for a message, by its letter."""
-    names = {}
-    for t in trajectories:
-        names[t.external_id] = names[short(t.external_id)] = names[short(t.external_id).strip("'\"")] = t.letter
-    for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, names[name])
-    return text

@@ -8,7 +8,7 @@ from grading.errors import BadInput, Conflict, WrongState
 from grading.grader import gather, job
 from grading.grader.shape import CandidateReply, Cited, GraderReply, Revision
 from grading.models import RolloutGroup, Verdict
-from grading.review import corrections, decisions, findings
+from grading.review import corrections, decisions, findings, refusal_words
 from grading.review.anchors import Citation
 from grading.scoring.criteria import CRITERIA
 from grading.states import GroupState, Policy
@@ -94,6 +94,25 @@ def test_a_refused_correction_names_every_problem():
         correct(group, scores={"minimality": 9, "approach": 2}, citations=cite(group, "A", line=99))
     for problem in ("no valid score", "does not resolve", "approach 2 and no citation"):
         assert problem in refused.value.got
+
+
+def test_a_refusal_has_words_for_people_and_others_for_machines():
+    group = held_group(outcomes="PPF")
+    lost = [Cited("minimality", replace(line_of(member(group)), **fields)) for fields in (
+        {"path": "lru.py"}, {"quote": "nowhere"}, {"line": 99})]  # fmt: skip
+    lost.append(Cited("revision", Citation("event", member(group).external_id, event=7, quote="rm")))
+    with pytest.raises(corrections.NotValid) as refused:
+        correct(group, scores={"approach": 3}, citations={member(group).external_id: lost})
+    letters = {t.external_id: t.letter for t in group.trajectories.all()}
+    e = refused.value
+    assert refusal_words.sentences(e.problems, e.reply, e.material, letters) == (
+        "Citation of A about minimality: the patch of A does not touch lru.py",
+        "Citation of A about minimality: no changed line of app.py has these words, at line 2 or elsewhere",
+        "Citation of A about minimality: new line 99 of app.py is not in this patch",
+        "Citation of A about the order: there is no event 7 and no other of the 0 has them",
+        "A has approach 3 and no citation about it, expected one for every flag and every score below 4",
+    )
+    assert "candidates[0].citations[0]: the citation does not resolve" in e.got
 
 
 @pytest.mark.parametrize("about", ["minimality", "revision"])

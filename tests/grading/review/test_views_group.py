@@ -135,7 +135,8 @@ def test_a_correction_of_the_order_needs_places_only(page, group):
         ({"reason": " "}, "needs a reason"),
         ({"cite-1-place": ""}, "needs a citation"),
         ({"score-A-minimality": "2", "cite-1-about": "approach"}, "no citation about it"),
-        ({"score-A-minimality": "2", "cite-1-place": "nowhere.py:1"}, "does not resolve"),
+        ({"score-A-minimality": "2", "cite-1-place": "nowhere.py:1"}, "the patch of A does not touch nowhere.py"),
+        ({"cite-1-quote": "no such words"}, "about minimality: no changed line of app.py has these words, at line 2"),
     ],
 )
 def test_what_cannot_be_saved_comes_back_with_all_that_was_typed(page, group, changes, words):
