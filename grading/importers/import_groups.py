@@ -3,6 +3,7 @@
 Bodies are written before the transaction, so that the database is never locked while a file is parsed.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Import:
     tally: Tally = field(default_factory=Tally)
     candidates: list[Listed] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    stand: Counter[str] = field(default_factory=Counter)  # groups by the reason they ended for, else by state
 
     def refuse(self, label: str, why: GradingError) -> None:
         label, said = storable(label), storable(str(why))
@@ -73,7 +75,9 @@ def imported_run(*, team: str, run: str) -> Life:
         fields = {"team": of_team, "name": run, "rubric": RubricVersion.flash(), **waits_for_nobody}
         of_run, _ = Run.objects.get_or_create(public_id=run, defaults=fields)
         if of_run.team_id != of_team.pk:
-            raise ImportRefused(f"run {run} belongs to another team", got=team, expected=of_run.team.slug)
+            of = of_run.team.slug
+            expected = f"--team {of}, or another run with --run"
+            raise ImportRefused(f"run {run} belongs to team {of}", got=f"--team {team}", expected=expected)
         if of_run.is_live:
             raise ImportRefused(f"run {run} is a live job", expected="a run made by an import: name another with --run")
         return Life.objects.get_or_create(run=of_run, n=1, defaults={"job": BY})[0]
@@ -118,6 +122,8 @@ def _import_group(record: GroupRecord, life: Life, done: Import) -> None:
             group_size=len(rollouts),
         )
         added = [assemble.add_trajectory(group, rollout, by=BY) for rollout in rollouts]
+    group.refresh_from_db(fields=["end_reason", "state"])
+    done.stand[group.end_reason or group.state] += 1
     _count(record, rollouts, added, problems, done)
 
 

@@ -8,7 +8,17 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.errors import GradingError
 from grading.importers.import_groups import Import, import_path
 from grading.importers.sources import AUTO, FORMATS
+from grading.states import EndReason, GroupState
 
+NEXT = {
+    GroupState.COMPLETE: "graded next, then in the queue",
+    EndReason.FILTERED_ALL_PASSED: "every labelled candidate passed, so filtered: not waiting in the queue",
+    EndReason.FILTERED_ALL_FAILED: "no labelled candidate passed, so filtered: not waiting in the queue",
+    EndReason.EXCLUDED_NO_VALID_TRAJECTORY: ("no labelled candidate, so excluded: not waiting in the queue"),
+    EndReason.EXCLUDED_BROKEN_EVALUATION: ("its task's evaluation is broken, so excluded: not waiting in the queue"),
+    EndReason.EXCLUDED_BAD_REWARD: "a reward is no number, so excluded: not waiting in the queue",
+    EndReason.ABANDONED: "abandoned before: not waiting in the queue",
+}
 COLUMNS = ("group", "candidate", "outcome", "patch", "events", "status", "problem")
 
 
@@ -48,6 +58,9 @@ class Command(BaseCommand):
             f"\nevents: {events.read} read, {events.kept} kept, {events.dropped} dropped, {events.unlinked} unlinked"
             f"\npatches: {tally.patches_parsed} parsed, {tally.patches_unparsed} unparsed"
         )
+        for stand, many in done.stand.items():
+            said = NEXT.get(stand, f"imported before, {stand} by now")
+            self.stdout.write(f"{many} group{'s' * (many != 1)}: {said}")
         for why, times in events.why.most_common():
             self.stdout.write(f"dropped {times}: {why}")
         self.stdout.write(f"problems: {len(tally.problems)}")

@@ -100,6 +100,23 @@ def test_a_lone_trajectory_file_is_a_group_of_one(tmp_path, name, document):
     assert trajectory.group.end_reason == EndReason.EXCLUDED_NO_VALID_TRAJECTORY
 
 
+def test_the_tally_says_what_happens_next(tmp_path):
+    lone = imported(write_json(tmp_path / "f.traj", swe_agent_document()))
+    assert "1 group: no labelled candidate, so excluded: not waiting in the queue" in lone
+    path = write_group(tmp_path / "g")
+    assert "1 group: graded next, then in the queue" in imported(path)
+    RolloutGroup.objects.filter(key="g1").update(state=GroupState.GRADED)
+    assert "1 group: imported before, graded by now" in imported(path)
+
+
+def test_a_run_of_another_team_is_named_with_the_way_out(tmp_path):
+    path = write_group(tmp_path / "g")
+    imported(path)
+    with pytest.raises(CommandError, match="run imported belongs to team default, .* or another run with --run"):
+        imported(path, "--team", "nobody")
+    assert not Team.objects.filter(slug="nobody").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -137,7 +154,7 @@ def test_a_path_that_cannot_be_read_is_an_error_and_makes_no_run(tmp_path):
 def test_an_import_goes_into_no_live_run_and_into_no_other_team(tmp_path):
     write_group(tmp_path / "g")
     make_run(public_id="job")
-    with pytest.raises(CommandError, match="another team|is a live job"):
+    with pytest.raises(CommandError, match="belongs to team|is a live job"):
         imported(tmp_path / "g", "--run", "job", "--team", "team-x")
     imported(tmp_path / "g", "--run", "mine", "--team", "one")
     with pytest.raises(CommandError, match="another team"):
