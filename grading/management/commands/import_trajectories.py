@@ -14,8 +14,8 @@ NEXT = {
     GroupState.COMPLETE: "graded next, then in the queue",
     EndReason.FILTERED_ALL_PASSED: "every labelled candidate passed, so filtered: not waiting in the queue",
     EndReason.FILTERED_ALL_FAILED: "no labelled candidate passed, so filtered: not waiting in the queue",
-    EndReason.EXCLUDED_NO_VALID_TRAJECTORY: ("no labelled candidate, so excluded: not waiting in the queue"),
-    EndReason.EXCLUDED_BROKEN_EVALUATION: ("its task's evaluation is broken, so excluded: not waiting in the queue"),
+    EndReason.EXCLUDED_NO_VALID_TRAJECTORY: "no labelled candidate, so excluded: not waiting in the queue",
+    EndReason.EXCLUDED_BROKEN_EVALUATION: "its task's evaluation is broken, so excluded: not waiting in the queue",
     EndReason.EXCLUDED_BAD_REWARD: "a reward is no number, so excluded: not waiting in the queue",
     EndReason.ABANDONED: "abandoned before: not waiting in the queue",
 }

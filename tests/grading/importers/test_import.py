@@ -157,7 +157,7 @@ def test_an_import_goes_into_no_live_run_and_into_no_other_team(tmp_path):
     with pytest.raises(CommandError, match="belongs to team|is a live job"):
         imported(tmp_path / "g", "--run", "job", "--team", "team-x")
     imported(tmp_path / "g", "--run", "mine", "--team", "one")
-    with pytest.raises(CommandError, match="another team"):
+    with pytest.raises(CommandError, match="belongs to team one"):
         imported(tmp_path / "g", "--run", "mine", "--team", "two")
     with pytest.raises(CommandError, match="bad name of a run"):
         imported(tmp_path / "g", "--run", "not a slug")
