@@ -47,6 +47,7 @@ class Draft:
     grades: Grades | None
     unmoved: Mapping[str, int]  # the place each one has if nobody moves a card; empty while there are no grades
     errors: tuple[str, ...]
+    typed: Mapping[str, int]  # the places of a tier where a twin was taken along: fields keep what a person moved
     followers: Mapping[str, tuple[str, ...]]  # edited candidate -> the twins that take its edits over
 
     @property
@@ -97,10 +98,11 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
         citations=_citations(standing, posted, errors),
         followers={},
     )
+    typed = said.places
     said = with_twins(said, standing.entries, standing.seats, standing.twins)
     edited = {id: _edited(entry, said) for id, entry in standing.entries.items()}
     by_hand = {*said.scores, *said.flags}
-    order, grades, unmoved = None, None, {}
+    order, grades, unmoved, kept = None, None, {}, {}
     if all(map(is_scored, edited.values())):
         candidates = [as_candidate(entry) for entry in edited.values()]
         by_score = rank(candidates, standing.rubric)
@@ -111,12 +113,23 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
             for place, tied in enumerate(still[TIER_NAMES[tier]] if still else by_score[tier], 1)
             for id in tied
         }
+        kept = _kept_places(by_score, typed, said.places)
         order = wanted_order(by_score, standing.seats, said.places, edited=by_hand)
         grades = grade(candidates, standing.rubric, order)
     return Draft(
         standing, said.scores, said.flags, order, said.citations, posted.reason, edited, grades, unmoved,
-        tuple(errors), said.followers,
+        tuple(errors), kept, said.followers,
     )  # fmt: skip
+
+
+def _kept_places(by_score: Ranking, typed: Mapping[str, int], carried: Mapping[str, int]) -> dict[str, int]:
+    tiers = [[id for tied in groups for id in tied] for groups in by_score.values()]
+    return {
+        id: typed[id]
+        for members in tiers
+        if any(carried.get(id) != typed.get(id) for id in members) and all(id in typed for id in members)
+        for id in members
+    }
 
 
 def _edited(entry: CandidateReply, said: Said) -> CandidateReply:

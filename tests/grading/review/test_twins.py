@@ -109,6 +109,12 @@ def test_one_moved_card_is_saved_with_its_twin(group):
     assert saved(group, fields) == {"A": (1, 1), "B": (1, 1), "C": (1, 0)}
 
 
+def test_fields_keep_the_places_that_a_person_moved_so_that_the_next_move_goes_on_from_there(group):
+    down = draft_of(stand(group), read_form(typed(**{"place-B": "1", "place-A": "2", "place-C": "3"})))
+    assert {letter: down.typed[id] for letter, id in down.standing.letters.items()} == {"A": 2, "B": 1, "C": 3}
+    assert draft_of(stand(group), read_form(typed(**{"place-A": "1", "place-B": "1", "place-C": "2"}))).typed == {}
+
+
 def test_a_cited_event_separates_twins(group):
     fields = typed(cite={"kind": "event", "place": "0", "quote": "hidden.py"}, **{"score-A-minimality": "3"})
     assert saved(group, fields) == {"A": (2, 0), "B": (1, 0), "C": (1, 0)}
