@@ -159,7 +159,8 @@ def credit_strip(rows: Sequence[dict]) -> SafeString:
     passes = [row for row in rows if row["passed"]]
     failures = [row for row in rows if not row["passed"]]
     step, gap = 46, 24 if failures and passes else 0
-    width = step * (len(passes) + len(failures)) + gap
+    beside = max(step * len(failures), 92) if gap else step * len(failures)  # 92: the words of their scale
+    width = step * len(passes) + gap + beside
     up = 26 / max([abs(float(v)) for row in passes for v in (row["before"], row["after"])] + [1e-9])
     down = 24 / max([abs(float(v)) for row in failures for v in (row["before"], row["after"])] + [1e-9])
     drawn = [_column(row, i * step, up) for i, row in enumerate(passes)]
@@ -170,7 +171,7 @@ def credit_strip(rows: Sequence[dict]) -> SafeString:
             '<line class="axis-break" x1="{0}" x2="{0}" y1="0" y2="78"/><text class="value" x="{1}" y="10">'
             "failed, own scale</text>",
             start - gap // 2,
-            start + max(len(failures) * step // 2, 44),
+            start + beside // 2,
         )
         if gap
         else ""

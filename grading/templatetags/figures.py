@@ -8,6 +8,7 @@ from django.utils import timezone
 register = template.Library()
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
+SAME = 1e-9
 
 
 @register.filter
@@ -19,6 +20,12 @@ def signed(value, digits=3) -> str:
     if float(text) == 0:
         return text.lstrip("-")
     return f"+{text}" if not text.startswith("-") else MINUS + text[1:]
+
+
+@register.filter
+def signed_as(value, other) -> str:
+    """`signed`; numbers that differ by floating point alone print the same digits."""
+    return signed(other if abs(float(value) - float(other)) <= SAME else value)
 
 
 @register.filter

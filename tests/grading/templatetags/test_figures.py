@@ -17,6 +17,13 @@ def test_an_advantage_has_its_sign_and_a_real_minus(value, said):
     assert figures.signed(value) == said
 
 
+def test_sums_that_floating_point_alone_parts_print_the_same_digits():
+    before, after = 2.4375 + 1e-12, 2.4375 - 1e-12
+    assert figures.signed(before) != figures.signed(after)
+    assert figures.signed_as(after, before) == figures.signed(before)
+    assert figures.signed_as(2.436, before) == "+2.436"
+
+
 def test_a_factor_shows_its_third_decimal_only_where_it_says_something():
     assert [figures.factor(f) for f in (1, 0.85, 0.625, 0.2)] == ["1.00", "0.85", "0.625", "0.20"]
 
