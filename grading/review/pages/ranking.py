@@ -35,6 +35,7 @@ class Card:
     is_tied: bool = False
     tie_first: bool = False
     tie_last: bool = False
+    twins: str = ""  # letters of those who submitted the identical patch
 
 
 @dataclass
@@ -54,8 +55,10 @@ def ranking(sitting: Sitting, draft: Draft | None = None, posted: Posted | None 
     return {
         "criteria": CRITERION_CHOICES,
         "lanes": lanes,
-        "unranked": [{"letter": t.letter, "words": "passed"} for t in passes],
-        "context_cards": [{"letter": t.letter, "words": sitting.words_of(t)} for t in others],
+        "unranked": [{"letter": t.letter, "words": "passed", "twins": _twins(t, sitting)} for t in passes],
+        "context_cards": [
+            {"letter": t.letter, "words": sitting.words_of(t), "twins": _twins(t, sitting)} for t in others
+        ],
     }
 
 
@@ -71,6 +74,7 @@ def _lanes(sitting: Sitting, ranked: list[Trajectory], draft: Draft | None, post
             for n, id in enumerate(members):
                 card = _card(entries[id], sitting, grades, place, posted)
                 if draft and id in draft.unmoved:
+                    card.place = draft.typed.get(id, place)
                     card.was_place = draft.unmoved[id]  # pushed by a score is not moved by hand
                 card.is_tied, card.tie_first, card.tie_last = len(tied) > 1, n == 0, n == len(members) - 1
                 lane.cards.append(card)
@@ -97,6 +101,7 @@ def _card(entry: CandidateReply, sitting: Sitting, grades: Grades, place, posted
     was = sitting.standing.entries[id]
     typed = posted.scores.get(letter, {}) if posted else {}
     raised = [flag for flag in FLAGS if entry.flags.get(flag)]
+    ticked = posted.flags.get(letter, raised) if posted else raised  # as typed: what a twin takes over can be undone
     weighted = grades.weighted_score.get(id)
     return Card(
         letter=letter,
@@ -114,12 +119,19 @@ def _card(entry: CandidateReply, sitting: Sitting, grades: Grades, place, posted
         factor=None if weighted is None else float(grades.factor[id]),
         flags=[{"label": plain(flag)} for flag in raised],
         flag_choices=[
-            {"key": flag, "label": plain(flag), "is_set": flag in raised, "was": bool(was.flags.get(flag))}
+            {"key": flag, "label": plain(flag), "is_set": flag in ticked, "was": bool(was.flags.get(flag))}
             for flag in FLAGS
         ],
         place=place,
         was_place=sitting.standing.seats.get(id, (0, ""))[1],
+        twins=_twins(sitting.by_letter[letter], sitting),
     )
+
+
+def _twins(trajectory: Trajectory, sitting: Sitting) -> str:
+    """Letters of those with byte for byte the same patch; a patch's key is the digest of its content."""
+    same = [t.letter for t in sitting.trajectories if t.patch and t.patch == trajectory.patch and t != trajectory]
+    return ", ".join(sorted(same))
 
 
 def _note(lane: Lane) -> str:
