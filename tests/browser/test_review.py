@@ -1,14 +1,17 @@
 """Reviewing a group with the mouse: two diffs, citations, a correction, an approval, a stale tab."""
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from grading.models import Decision, Verdict
+from grading.models import Decision, Role, Verdict
 from grading.review import decisions
 from grading.scoring.criteria import CRITERIA
-from tests.browser.rooms import enter, make_held, make_room, open_group, sign_in
+from tests.browser.rooms import enter, make_held, make_room, open_group, sign_in, small_patch, wide_patch
+from tests.factories import make_user
 
 SELECT = """(row) => {
   const range = document.createRange();
@@ -19,6 +22,13 @@ SELECT = """(row) => {
 IS_IN_VIEW_OF_ITS_COLUMN = """(row) => {
   const at = row.getBoundingClientRect(), column = row.closest(".diff-column").getBoundingClientRect();
   return at.top >= column.top && at.bottom <= column.bottom;
+}"""
+SELECT_FROM_TO = """([from, to]) => {
+  const range = document.createRange();
+  range.setStart(document.querySelector(from).querySelector(".code"), 0);
+  range.setEnd(document.querySelector(to), 0);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
 }"""
 SIDE_BY_SIDE = "?left=A&right=B"
 
@@ -145,6 +155,82 @@ def test_a_correction_with_a_cited_selection_is_saved_and_approved(reviewing, ro
     decision = Decision.objects.get(group=group)
     assert (decision.by, decision.verdict.author.username) == ("rita", "rita")
     assert decision.verdict.candidates.get(trajectory__letter="A").scores["minimality"] == 2
+
+
+def test_a_citation_quotes_the_code_alone_and_no_line_that_was_not_selected(reviewing):
+    cited_row = reviewing.locator("[data-cite-row]").first
+
+    def cited(place: str, quote: str) -> None:
+        reviewing.get_by_role("button", name="Cite selection").click()
+        expect(reviewing.locator("[data-cite-note]")).to_have_text(f"Cited B {place}")
+        expect(cited_row.get_by_label("quoted words")).to_have_value(quote)
+        cited_row.get_by_label("place", exact=True).fill("")
+
+    badged = reviewing.locator("#B-f0-R2")
+    expect(badged.locator(".cite-mark").first).to_be_visible()
+    badged.evaluate(SELECT)
+    cited("app.py:2", "return 6 * 7  # the answer")
+    badged.locator(".code").click(click_count=3)
+    cited("app.py:2", "return 6 * 7  # the answer")
+    reviewing.locator("#B-f1").scroll_into_view_if_needed()
+    lines = [f"value_{n} = compute({n}, table[0])" for n in range(2)]
+    reviewing.locator("#B-f1-R2 .code").click(click_count=3)
+    cited("extra/module_0.py:2", lines[0])
+    reviewing.evaluate(SELECT_FROM_TO, ["#B-f1-R2", "#B-f1-R3"])
+    cited("extra/module_0.py:2", lines[0])
+    reviewing.evaluate(SELECT_FROM_TO, ["#B-f1-R2", "#B-f1-R4"])
+    cited("extra/module_0.py:2-3", " ".join(lines))
+
+
+@pytest.mark.parametrize("typed", ["7", "0", "4.5"])
+def test_a_score_that_does_not_count_is_said_and_cannot_be_saved(reviewing, typed):
+    lower_minimality_of_a(reviewing)
+    score, said = reviewing.get_by_label("A approach"), reviewing.locator("[data-edit-wrong]")
+    save = reviewing.locator("[data-save]")
+    expect(save).to_have_attribute("aria-disabled", "false")
+    expect(reviewing.locator(".ranking-head")).to_contain_text("your draft, not saved")
+    score.focus()
+    reviewing.keyboard.type(typed)
+    expect(score).to_have_attribute("aria-invalid", "true")
+    expect(said).to_have_text(f"A approach is {typed}: a score is a whole number from 1 to 5.")
+    expect(save).to_have_attribute("aria-disabled", "true")
+    score.fill("4")
+    expect(said).to_be_empty()
+    expect(save).to_have_attribute("aria-disabled", "false")
+
+
+def test_a_deadline_that_passes_is_said_and_dims_the_approval(page, server, room):
+    user, _, group = room
+    group.review_by = timezone.now() + timedelta(seconds=6)
+    group.save()
+    enter(page, server, user)
+    open_group(page, server, group, SIDE_BY_SIDE)
+    expect(page.get_by_text("The deadline has passed: reload to see what counts.")).to_be_visible()
+    expect(page.locator("[data-approve]")).to_have_attribute("aria-disabled", "true")
+    expect(page.locator("#deadline-banner").get_by_role("link", name="Reload")).to_be_visible()
+
+
+def test_a_viewer_reads_scores_and_finds_identical_patches_named(page, server, room):
+    run = room[1]
+    patches = [small_patch(), wide_patch(), small_patch(), small_patch("43"), b""]
+    group = make_held(run, task="twins", patches=patches)
+    enter(page, server, make_user(username="vera", role=Role.VIEWER, team=run.team))
+    open_group(page, server, group, SIDE_BY_SIDE)
+    expect(page.get_by_label("A approach")).to_be_disabled()
+    expect(page.locator("#card-A .twins")).to_have_text("= C")
+    expect(page.locator("#card-B .twins")).to_have_count(0)
+    caption = page.locator(".credit-strip text", has_text="failed, own scale").bounding_box()
+    sums = page.locator(".sum-check").bounding_box()
+    assert caption["x"] + caption["width"] <= sums["x"]
+
+
+def test_a_page_that_is_not_there_keeps_the_way_to_the_others(page, server, room, watch):
+    watch.expected_statuses = {404}
+    enter(page, server, room[0])
+    page.goto(f"{server}/groups/987654/")
+    expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Groups").click()
+    expect(page).to_have_url(f"{server}/groups/")
 
 
 def test_a_stale_tab_gets_both_versions_and_loses_nothing(reviewing, context, server, room, watch):

@@ -10,6 +10,15 @@
     return `${Math.floor(s / 3600)}:${two(minutes % 60)}:${two(s % 60)}`;
   }
 
+  /* On a group's page: nothing is swapped under the reader's hands, they are told. */
+  function passed() {
+    const banner = document.getElementById("deadline-banner");
+    if (!banner || !banner.hidden) return;
+    banner.hidden = false;
+    document.body.classList.add("is-past");
+    window.gagarReview?.refresh();
+  }
+
   function tick() {
     for (const clock of document.querySelectorAll("[data-deadline]")) {
       if (!began.has(clock)) began.set(clock, performance.now());
@@ -18,6 +27,7 @@
       if (time) time.textContent = words(left);
       clock.classList.toggle("is-near", left > 0 && left < 90);
       clock.classList.toggle("is-over", left <= 0);
+      if (left <= 0) passed();
       const ring = clock.querySelector(".left");
       const total = Number(clock.dataset.total) || 0;
       if (ring && total) ring.setAttribute("stroke-dasharray", `${Math.max(0, Math.min(1, left / total)) * 37.7} 37.7`);

@@ -37,12 +37,16 @@
     return `${name} ${field.dataset.was || "–"} → ${field.value || "–"}`;
   }
 
+  const wrong = (field) => window.gagarNumbers.wrong(field);
+  const wrongs = () => fields().map(wrong).filter(Boolean);
+
   const filled = (name) => Boolean(form()?.elements.namedItem(name)?.value?.trim());
   const cited = () => [...document.querySelectorAll("[data-cite=place]")].some((field) => field.value.trim());
 
   function lacks(edits) {
     if (!edits.length) return "No edits yet";
     if (!filled("reason")) return "A correction needs a reason";
+    if (wrongs().length) return "A score or a place is not a number that counts";
     return cited() ? "" : "A correction needs a citation";
   }
 
@@ -58,17 +62,23 @@
     for (const field of fields()) {
       field.classList.toggle("is-edited", edited(field));
       if (field.classList.contains("score")) field.dataset.value = field.value;
+      if (wrong(field)) field.setAttribute("aria-invalid", "true");
+      else field.removeAttribute("aria-invalid");
     }
     const list = document.querySelector("[data-edit-list]");
     const line = (field) => Object.assign(document.createElement("li"), { textContent: words(field) });
     list?.replaceChildren(...edits.map(line));
+    const said = document.querySelector("[data-edit-wrong]");
+    if (said) said.textContent = wrongs().join(" ");
     for (const save of document.querySelectorAll("[data-save]")) refuse(save, lacks(edits));
     const unsaved = edits.length ? "You have unsaved edits" : "";
-    for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, unsaved);
+    const past = document.body.classList.contains("is-past") ? "The deadline has passed: reload to see what counts" : "";
+    for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, past || unsaved);
   }
 
   function tell() {
     clearTimeout(announce);
+    if (wrongs().length) return; // the server is asked once every number counts
     announce = setTimeout(() => document.body.dispatchEvent(new CustomEvent("draft-changed", { bubbles: true })), 200);
   }
 
@@ -164,6 +174,7 @@
     const card = window.gagarKeys.focused();
     const field = active?.matches?.("input.score") ? active : card?.querySelector("input.score");
     if (!field || field.disabled || field.readOnly) return false;
+    if (field === active && /[.,]$/.test(field.value)) return false; // 4.5 is typed to its end, and then refused
     field.value = key;
     field.focus();
     changed(field);
@@ -255,7 +266,6 @@
   document.addEventListener("input", (event) => {
     const field = event.target;
     if (!form() || field.form !== form()) return;
-    if (field.classList.contains("score") && !/^[1-5]$/.test(field.value)) return;
     if (field.dataset.was === undefined) refresh();
     else changed(field);
   });
