@@ -1,8 +1,9 @@
-"""Kombu's folder-of-files broker, with messages that appear whole.
+"""Kombu's folder-of-files broker, with messages and tables that appear whole.
 
-Its own `_put` writes in place and its `_get` takes no lock: a reader can meet half a message, and the worker dies.
+Kombu writes both in place, and readers take no lock or come before it: a worker dies of half a file.
 """
 
+import fcntl
 import os
 import uuid
 from pathlib import Path
@@ -14,19 +15,32 @@ from kombu.utils.json import dumps
 SCHEME = "files"
 
 
+def _write_whole(final: Path, text: str) -> None:
+    """Write under a name that no reader looks for, then rename."""
+    part = final.with_name(f"{final.name}.{uuid.uuid4()}.part")
+    part.write_text(text)
+    os.replace(part, final)
+
+
 class Channel(filesystem.Channel):
     def _put(self, queue, payload, **kwargs):
-        """Write under a name that no reader looks for, then rename. Wall-clock names keep the order over restarts."""
-        final = Path(self.data_folder_out) / f"{time_ns()}_{uuid.uuid4()}.{queue}.msg"
-        part = final.with_name(f"{final.name}.part")
-        part.write_text(dumps(payload))
-        os.replace(part, final)
+        """Names by the wall clock keep the order over restarts."""
+        name = f"{time_ns()}_{uuid.uuid4()}.{queue}.msg"
+        _write_whole(Path(self.data_folder_out) / name, dumps(payload))
+
+    def _queue_bind(self, exchange, routing_key, pattern, queue):
+        """Add one line to the exchange's table; of two processes that bind at once, one waits."""
+        file = self._exchange_file(exchange)
+        bound = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")
+        with open(file.with_name(f"{file.name}.lock"), "w") as guard:
+            fcntl.flock(guard, fcntl.LOCK_EX)
+            table = self.get_table(exchange)
+            if bound not in table:
+                _write_whole(file, dumps([bound, *table]))
 
 
 class Transport(filesystem.Transport):
     Channel = Channel
-    # The table of exchanges is the class's own in kombu: one a process.
-    global_state = filesystem.Transport.global_state
 
 
 TRANSPORT_ALIASES[SCHEME] = f"{__name__}:Transport"

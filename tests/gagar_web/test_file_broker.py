@@ -40,11 +40,32 @@ def test_messages_arrive_once_each_while_they_are_written(tmp_path):
                 message.ack()
 
     reader = Thread(target=read)
-    reader.start()
     with connect(tmp_path) as connection, connection.SimpleQueue("busy") as queue:
+        reader.start()  # the queue is bound: kombu's state is shared in a process and would let it publish into nothing
         for number in range(wanted):
             queue.put({"number": number, "padding": "x" * 4000})
     reader.join(60)
     done.set()
     assert sorted(message["number"] for message in got) == list(range(wanted))
     assert not list((tmp_path / "messages").iterdir()), "nothing is left behind"
+
+
+def test_a_table_is_read_whole_while_others_bind(tmp_path):
+    wanted, failed = 120, []
+
+    def bind(first):
+        try:
+            with connect(tmp_path) as connection:
+                channel = connection.channel()
+                for number in range(first, wanted, 4):
+                    channel._queue_bind("bells", f"key-{number}", "", f"queue-{number}")
+                    channel.get_table("bells")
+        except Exception as failure:  # a thread's own assertion would be lost
+            failed.append(failure)
+
+    threads = [Thread(target=bind, args=[first]) for first in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    with connect(tmp_path) as connection:
+        table = connection.channel().get_table("bells")
+    assert not failed and len(table) == len({row.queue for row in table}) == wanted
