@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,8 @@ from gagar_web.relay import ThreadSafeInMemoryChannelLayer, open_relay
 log = logging.getLogger("gagar")
 PR_SET_PDEATHSIG = 1
 STOP_WITHIN_S = 20
-RESTART_AFTER_S = 1.0
+RESTART_AFTER_S, RESTART_AT_MOST_S = 1.0, 30.0
+STEADY_AFTER_S = 10.0  # a child that lived longer did not fail at its start
 SOCKET_FOLDER_BYTES = 90  # a socket's whole path may have about 100
 
 
@@ -45,8 +47,11 @@ class Child:
     ends: bool = False  # exit status 0 means done, not died
     process: subprocess.Popen | None = None
     has_ended: bool = False  # by itself, and well
+    started_at: float = 0.0
+    wait_s: float = RESTART_AFTER_S / 2
 
     def start(self) -> None:
+        self.started_at = time.monotonic()
         # Its own session: a terminal's Ctrl-C reaches us alone, and we stop the children in order.
         # preexec_fn forks from a process with threads; the hook only makes one system call.
         self.process = subprocess.Popen(
@@ -66,8 +71,11 @@ class Child:
                 self.has_ended = True
                 return
             else:
-                log.warning("%s ended with status %s: starting it again", self.name, status)
-                await asyncio.sleep(RESTART_AFTER_S)
+                # One that fails at once, again and again, is tried ever more rarely, and says so each time.
+                lived_long = time.monotonic() - self.started_at > STEADY_AFTER_S
+                self.wait_s = RESTART_AFTER_S if lived_long else min(self.wait_s * 2, RESTART_AT_MOST_S)
+                log.warning("%s ended with status %s: starting it again in %g s", self.name, status, self.wait_s)
+                await asyncio.sleep(self.wait_s)
                 self.start()
 
     async def stop(self) -> None:

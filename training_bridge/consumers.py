@@ -6,8 +6,11 @@ import logging
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db.models import F
 
 from grading import wake
+from grading.errors import GradingError
+from grading.ingest.auth import token_of
 from grading.models import Life, MachineToken, Run
 from grading.review import deadlines
 from training_bridge import delivery, intake
@@ -83,8 +86,7 @@ class JobConsumer(AsyncWebsocketConsumer):
         headers = dict(self.scope["headers"])
         if b"origin" in headers:
             return CloseCode.REFUSED, "an Origin header: browsers have a route of their own"
-        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        self.token = await rows(MachineToken.find)(key.strip()) if scheme in ("Bearer", "Token") else None
+        self.token = await rows(token_of)(headers.get(b"authorization", b"").decode("latin-1"))
         if self.token is None:
             return CloseCode.TOKEN, "an unknown or revoked token"
         if self.token.run.public_id != self.scope["url_route"]["kwargs"]["run"]:
@@ -105,7 +107,11 @@ class JobConsumer(AsyncWebsocketConsumer):
             await self.channel_layer.group_discard(group, self.channel_name)
         if self.life:
             await rows(intake.acknowledge)(
-                self.life, epoch=self.epoch, received=self.session.acknowledged, connected=False
+                self.life,
+                epoch=self.epoch,
+                received=self.session.acknowledged,
+                connected=False,
+                unknown_fields=F("unknown_fields") + self.session.unknown.total(),
             )
 
     async def receive(self, text_data=None, bytes_data=None):
@@ -139,7 +145,7 @@ class JobConsumer(AsyncWebsocketConsumer):
         taken, self.numbered = self.numbered, []
         async with self._minded():
             noted = await rows(intake.note)(self.life, taken)
-            self.session.note(noted)
+            self.session.note(min(noted, self.session.taken))  # the REST twin may have noted further
             await self.flush()
 
     @contextlib.asynccontextmanager
@@ -149,6 +155,10 @@ class JobConsumer(AsyncWebsocketConsumer):
             yield
         except ProtocolError as broken:
             await self.refuse(broken)
+        except GradingError as refused:  # a number that does not follow: the job sends again from its resume
+            await self.refuse(
+                ProtocolError(refused.what, got=refused.got, expected=refused.expected, code=CloseCode.GAP)
+            )
         except GONE:
             log.info("run %s: the job's socket closed while we wrote; it is made good at its resume", self.run.pk)
         except Exception:

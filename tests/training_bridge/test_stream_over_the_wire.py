@@ -11,7 +11,7 @@ from grading.models import RolloutGroup
 from grading.review import decisions
 from grading.states import GroupState, Policy
 from tests.conftest import wait_for
-from tests.factories import make_run, make_token, make_user
+from tests.factories import make_life, make_run, make_token, make_user
 from training_bridge import delivery
 from training_bridge.client import GagarClient
 from training_bridge.models import JobCursor, MetricPoint, Receipt
@@ -177,3 +177,20 @@ def test_an_estimator_that_breaks_the_numbers_is_refused_by_name(server):
     _, token = make_token(run=run)
     with GagarClient(server, run.public_id, token, estimator=Estimator(std="ddof1")) as gagar:
         wait_for(lambda: any("estimator.std" in problem for problem in gagar.problems))
+
+
+def test_the_socket_reads_the_header_as_rest_does_and_counts_fields_it_does_not_know(server):
+    run = make_run()
+    make_life(run=run)
+    _, token = make_token(run=run)
+    url = f"{server.replace('http', 'ws')}/ws/v1/runs/{run.public_id}/advantages"
+    resume = {"type": "resume", "life": 1, "epoch": 0, "after_seq": 0, "digest": None, "estimator": {}, "mood": "fine"}
+
+    async def talk():
+        headers = {"Authorization": f"bearer {token}"}
+        async with websockets.connect(url, subprotocols=["gagar.v1"], additional_headers=headers) as socket:
+            await socket.send(json.dumps(resume))
+            return json.loads(await asyncio.wait_for(socket.recv(), 30))
+
+    assert asyncio.run(talk())["type"] == "welcome"
+    wait_for(lambda: JobCursor.objects.filter(life__run=run, unknown_fields=1, connected=False).exists())

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Avg, Count, Max, Q, QuerySet, Sum
 
 from grading.models import RolloutGroup, Run
-from grading.review.decisions import GRADER_FAILURE
+from grading.review.decisions import DEADLINE, GRADER_FAILURE, PAUSED, SHADOW
 from grading.states import OPEN
 from training_bridge.delivery import REFUSED
 from training_bridge.effects import REDISTRIBUTING
@@ -17,7 +17,7 @@ from training_bridge.redistribution import regimes
 from training_bridge.redistribution.masks import TINY
 
 OTHER = (regimes.CLIPPED, regimes.BASELINE, regimes.INELIGIBLE, regimes.FILTERED, regimes.EXCLUDED)
-NAMED_REASONS = (GRADER_FAILURE, "deadline")
+NAMED_REASONS = (GRADER_FAILURE, DEADLINE)
 FALLBACK = Q(regime=regimes.FALLBACK)
 SUMS = {
     "groups": Count("pk"),
@@ -26,7 +26,7 @@ SUMS = {
     "other": Count("pk", filter=Q(regime__in=OTHER)),
     "fallback": Count("pk", filter=FALLBACK),
     "by_grader": Count("pk", filter=FALLBACK & Q(reason=GRADER_FAILURE)),
-    "by_deadline": Count("pk", filter=FALLBACK & Q(reason="deadline")),
+    "by_deadline": Count("pk", filter=FALLBACK & Q(reason=DEADLINE)),
     "by_other": Count("pk", filter=FALLBACK & ~Q(reason__in=NAMED_REASONS)),
     "n_valid": Sum("valid"),
     "n_passes": Sum("passes"),
@@ -48,8 +48,8 @@ WATCHED = {
     "refused": Count("pk", filter=Q(reason=REFUSED)),
     "trained": Count("pk", filter=~Q(regime__in=(regimes.FILTERED, regimes.EXCLUDED, regimes.INELIGIBLE))),
     "redistributed": Count("pk", filter=Q(regime__in=REDISTRIBUTING)),
-    "by_pause": Count("pk", filter=FALLBACK & Q(reason="paused")),
-    "by_shadow": Count("pk", filter=FALLBACK & Q(reason="shadow")),
+    "by_pause": Count("pk", filter=FALLBACK & Q(reason=PAUSED)),
+    "by_shadow": Count("pk", filter=FALLBACK & Q(reason=SHADOW)),
 }
 
 Series = dict[str, dict[int, float | None]]  # name -> step -> value
@@ -140,9 +140,9 @@ def common_reason(sums: dict) -> str:
     reasons = Counter(
         {
             "grader failure": sums["by_grader"],
-            "deadline": sums["by_deadline"],
-            "shadow": sums["by_shadow"],
-            "paused": sums["by_pause"],
+            DEADLINE: sums["by_deadline"],
+            SHADOW: sums["by_shadow"],
+            PAUSED: sums["by_pause"],
             "another reason": sums["by_other"] - sums["by_shadow"] - sums["by_pause"],
         }
     )
