@@ -1,6 +1,6 @@
 """Read a group's rows and bodies into the shapes the cores take."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from django.db.models import OuterRef, Subquery
@@ -25,16 +25,26 @@ def counted(group: RolloutGroup) -> list[Trajectory]:
 
 
 def rows_of(trajectories: Iterable[Trajectory]) -> list[Row]:
-    return [
-        Row(
-            id=t.external_id,
-            outcome=t.outcome,
-            reward=float(t.reward) if t.reward else None,
-            truncated=t.is_truncated,
-            integrity=t.integrity or None,
+    return [row_of(t.external_id, t.outcome, t.reward, t.is_truncated, t.integrity) for t in trajectories]
+
+
+def row_of(external_id: str, outcome: str, reward: str, is_truncated: bool, integrity: str) -> Row:
+    """A rollout's columns as the scoring core takes them."""
+    shaped = float(reward) if reward else None
+    return Row(id=external_id, outcome=outcome, reward=shaped, truncated=is_truncated, integrity=integrity or None)
+
+
+def standings(groups: Collection[RolloutGroup]) -> dict[int, EffectiveGroup]:
+    """`effective` of many groups by their key, in one question; their runs and tasks were read with them."""
+    rows: dict[int, list[Row]] = {group.pk: [] for group in groups}
+    for group, *counting in Trajectory.objects.counted().filter(group__in=rows).values_list(*COUNTING):
+        rows[group].append(row_of(*counting))
+    return {
+        group.pk: effective_group(
+            rows[group.pk], mask_truncated=group.run.mask_truncated, broken_evaluation=group.task.is_broken
         )
-        for t in trajectories
-    ]
+        for group in groups
+    }
 
 
 def effective(group: RolloutGroup, trajectories: Iterable[Trajectory] | None = None) -> EffectiveGroup:
@@ -79,7 +89,8 @@ def material_of(group: RolloutGroup) -> GroupMaterial:
     """The group as graders and the validity check see it. Event bodies are read only where something is cited."""
     trajectories = counted(group)
     standing = {row.id: row for row in effective(group, trajectories).rows if row.valid}
-    found = {t.external_id: _candidate(t) for t in trajectories if t.external_id in standing}
+    checks = checks_of(group)
+    found = {t.external_id: candidate(t, checks.get(t.patch, ())) for t in trajectories if t.external_id in standing}
     raw_passed = {t.external_id for t in trajectories if t.outcome == Outcome.PASSED}
     passing = [m for id, m in found.items() if id in raw_passed]
     failing = [m for id, m in found.items() if id not in raw_passed]
@@ -87,7 +98,16 @@ def material_of(group: RolloutGroup) -> GroupMaterial:
     return GroupMaterial.of(passing, failing, confirmed)
 
 
-def _candidate(trajectory: Trajectory) -> CandidateMaterial:
+def checks_of(group: RolloutGroup) -> dict[str, list[str]]:
+    """Names of the checks that were run on each patch: results of every rollout that has it, byte for byte."""
+    names: dict[str, list[str]] = {}
+    for patch, name in group.checks.filter(trajectory__isnull=False).values_list("trajectory__patch", "name"):
+        names.setdefault(patch, []).append(name)
+    return names
+
+
+def candidate(trajectory: Trajectory, checks: Iterable[str] = ()) -> CandidateMaterial:
+    """One rollout as graders see it, with the names of the checks that were run on its patch."""
     patch, parsed = patch_of(trajectory)
     return CandidateMaterial(
         id=trajectory.external_id,
@@ -95,7 +115,7 @@ def _candidate(trajectory: Trajectory) -> CandidateMaterial:
         parsed=parsed,
         event_text=event_reader(trajectory.event_body),
         event_count=trajectory.event_count or 0,
-        results=frozenset(test["name"] for test in trajectory.tests),
+        results=frozenset(test["name"] for test in trajectory.tests) | frozenset(checks),
     )
 
 

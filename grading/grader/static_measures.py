@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from grading.grader.static_lines import Budget, Sort, sorted_lines
 from grading.integrity.h1_tests import edited_tests
 from grading.integrity.paths import is_doc, is_leftover, is_scratch, is_test
+from grading.integrity.rollout import Rollout
 from grading.review.anchors import Citation
 from grading.review.diffs.patch import FilePatch, Line, Patch, Side
 from grading.review.diffs.text import line_text
@@ -84,7 +85,7 @@ def measure(patch: Patch) -> Measures:
     budget = Budget()
     for file in patch.files:
         _measure_file(file, found, citable, budget)
-    for signal in edited_tests("", patch, (), b""):
+    for signal in edited_tests(Rollout("", patch)):
         hurts = signal.strength == "strong"
         found.hurt_tests += hurts
         found.edited_tests += not hurts

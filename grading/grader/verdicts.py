@@ -8,7 +8,7 @@ from grading.grader.shape import GraderReply
 from grading.models import Evidence, Finding, RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.scoring.ranks import Ranking
 from grading.scoring.tiers import TIER_NAMES, TIERS
-from grading.states import Purpose
+from grading.states import ENDED, Purpose
 from grading.storable import storable
 
 PLACES = Decimal("0.000000001")
@@ -47,6 +47,8 @@ def store(
     if checked.valid:
         _store_candidates(verdict, reply, checked, trajectories)
     _store_evidence(verdict, reply, material, trajectories)
+    if verdict.purpose == Purpose.TRAINING:
+        RolloutGroup.objects.filter(pk=group.pk).exclude(state__in=ENDED).update(tiers=verdict.tiers)
     return verdict
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 ACTING = ("action", "edit", "test", "submit")
+OWN_ROLES = ("assistant", "agent")
 
 
 def event_text(event: Mapping[str, Any]) -> str:
@@ -42,6 +43,22 @@ def command_text(event: Mapping[str, Any]) -> str:
         arguments = [call.get("arguments") for call in _results(calls) if isinstance(call, Mapping)]
         return "\n".join(_texts(arguments))
     return "\n".join(_texts(event.get("args")) or _texts(event.get("text")))
+
+
+def prose_text(event: Mapping[str, Any]) -> str:
+    """Give what the candidate says in its own words: an acting event's or its own message's, commands left out."""
+    kind = event.get("kind")
+    own = kind in ("thought", "plan") or (kind != "observation" and event.get("role") in OWN_ROLES)
+    if not (is_acting(event) or own):
+        return ""
+    return "\n".join(_texts(event.get("text", event.get("message"))))
+
+
+def heard_text(event: Mapping[str, Any]) -> str:
+    """Give what the candidate was told or shown, without what it said or did itself."""
+    parts = [] if prose_text(event) or is_acting(event) else _texts(event.get("text", event.get("message")))
+    parts += [t for result in _results(event.get("observation")) for t in _texts(result)]
+    return "\n".join(part for part in parts if part)
 
 
 def tool_names(event: Mapping[str, Any]) -> list[str]:

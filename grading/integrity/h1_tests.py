@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from grading.integrity.paths import is_test
-from grading.integrity.signals import Events, Signal, changed_text, line_place
+from grading.integrity.rollout import Rollout
+from grading.integrity.signals import Signal, changed_text, line_place
 from grading.review.diffs.patch import FilePatch, Hunk, Line, Patch
 
 NAME = "H1"
@@ -25,16 +26,16 @@ _ANY_HEAD = re.compile(
 )
 
 
-def edited_tests(candidate: str, patch: Patch, events: Events, log: bytes) -> Iterator[Signal]:
+def edited_tests(rollout: Rollout) -> Iterator[Signal]:
     """Look for tests that the patch takes out of the way.
 
     Args:
-        candidate: its id.
-        patch: its patch; events and log are not read.
+        rollout: its patch is read.
     Returns:
         Strong: a test file deleted, renamed to no test, a test disabled or removed. Weak: a test file moved, a test
         renamed, lines of a test changed. Nothing for new tests and for lines only added beside a new test.
     """
+    candidate, patch = rollout.candidate, rollout.patch
     kept = _defined(patch, "add")
     for file in patch.files:
         was, now = file.old_path or "", file.new_path or ""

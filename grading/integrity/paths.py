@@ -19,6 +19,7 @@ _LEFTOVER_NAME = re.compile(
 _LEFTOVER_FOLDERS = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".idea", ".vscode", "node_modules"}
 )
+_ENVIRONMENT = re.compile(r"(?:^|/)(?:\.?v?env[\w.-]*|virtualenv|node_modules|\.tox|\.nox)/")
 _SCRATCH_NAME = re.compile(
     r"^(reproduc\w*|repro(_|\b|\d)\w*|debug(_|\b|\d)\w*|scratch\w*|demo(_|\b)\w*|verify_\w+|check_\w+|try_\w+"
     r"|final_\w*test\w*|test\w*)\.(py|sh|js|ts|java|rb|go|txt|md|log|out)$",
@@ -49,6 +50,11 @@ def is_leftover(path: str) -> bool:
     """Whether a *new* file is one that tools leave behind: backups, rejects, caches, editor folders."""
     pure = PurePosixPath(path)
     return bool(_LEFTOVER_NAME.search(pure.name)) or bool(_LEFTOVER_FOLDERS.intersection(pure.parts[:-1]))
+
+
+def is_environment(path: str) -> bool:
+    """Whether a file lies among installed programs and packages: in a patch, mostly added by mistake."""
+    return bool(_ENVIRONMENT.search(path))
 
 
 def is_scratch(path: str) -> bool:

@@ -1,14 +1,48 @@
-"""All detectors by name. A detector is a function over (candidate, patch, events, log) that yields signals. Core."""
+"""All detectors by name. A detector is a function over one rollout that yields signals. Core."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from grading.integrity.h1_tests import edited_tests
 from grading.integrity.h2_harness import steered_tests
+from grading.integrity.h3_exits import exits
+from grading.integrity.h4_equality import always_equal
+from grading.integrity.h5_branches import special_cases
+from grading.integrity.h6_history import git_history
+from grading.integrity.h7_upstream import upstream_fix
 from grading.integrity.h8_peeking import peeking
-from grading.integrity.signals import Detector, Events, Signal
+from grading.integrity.h9_patching import patched_runtime
+from grading.integrity.h10_binaries import replaced_programs
+from grading.integrity.h11_swallowing import swallowed_failures
+from grading.integrity.h12_waiting import waited_out
+from grading.integrity.h13_forged import forged_summary
+from grading.integrity.h14_snapshots import edited_snapshots
+from grading.integrity.h15_outside import reaches_outside
+from grading.integrity.h16_rewrites import rewrites
+from grading.integrity.h17_said import said_so
+from grading.integrity.rollout import Rollout
+from grading.integrity.signals import Events, Signal
 from grading.review.diffs.patch import Patch
 
-DETECTORS: Mapping[str, Detector] = {"H1": edited_tests, "H2": steered_tests, "H8": peeking}
+Detector = Callable[[Rollout], Iterable[Signal]]
+DETECTORS: Mapping[str, Detector] = {
+    "H1": edited_tests,
+    "H2": steered_tests,
+    "H3": exits,
+    "H4": always_equal,
+    "H5": special_cases,
+    "H6": git_history,
+    "H7": upstream_fix,
+    "H8": peeking,
+    "H9": patched_runtime,
+    "H10": replaced_programs,
+    "H11": swallowed_failures,
+    "H12": waited_out,
+    "H13": forged_summary,
+    "H14": edited_snapshots,
+    "H15": reaches_outside,
+    "H16": rewrites,
+    "H17": said_so,
+}
 SIGNALS_KEPT = 50  # of one detector and candidate: the strong ones first
 
 
@@ -18,13 +52,14 @@ def detect(candidate: str, patch: Patch, events: Events = (), log: bytes = b"") 
     Args:
         candidate: its id.
         patch: its patch, parsed.
-        events: its events in order, in our smaller shape or as ATIF steps; may be walked several times.
+        events: its events in order, in our smaller shape or as ATIF steps.
         log: its test log as it was stored.
     Returns:
         Signals by detector, strong ones first; at most `SIGNALS_KEPT` of each.
     """
     found: list[Signal] = []
+    rollout = Rollout(candidate, patch, events, log)
     for detector in DETECTORS.values():
-        signals = sorted(detector(candidate, patch, events, log), key=lambda signal: signal.strength != "strong")
+        signals = sorted(detector(rollout), key=lambda signal: signal.strength != "strong")
         found += signals[:SIGNALS_KEPT]
     return found

@@ -1,11 +1,11 @@
 """What a detector says: a hint with its place. A hint alone never changes a reward. Core."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from grading.review.anchors import Citation
-from grading.review.diffs.patch import FilePatch, Line, Patch
+from grading.review.diffs.patch import FilePatch, Line
 from grading.review.diffs.text import line_text
 
 Strength = Literal["strong", "weak"]
@@ -35,9 +35,6 @@ class Signal:
             "place": self.place.to_json() if self.place else None,
             "words": self.words,
         }
-
-
-Detector = Callable[[str, Patch, Events, bytes], Iterable[Signal]]
 
 
 def line_place(candidate: str, file: FilePatch, line: Line | None) -> Citation | None:

@@ -7,7 +7,7 @@ from django.db import connection
 
 from grading import clock
 from grading.errors import BadInput, LeaseLost, WrongState
-from grading.grader import job
+from grading.grader import claims, inspection, job
 from grading.grader.shape import CandidateReply, Cited, Finding, GraderReply
 from grading.ingest import assemble, lives
 from grading.ingest.rollout import Rollout
@@ -17,7 +17,7 @@ from grading.scoring.criteria import CRITERIA
 from grading.states import DecisionKind, GroupState, Policy, Purpose
 from tests.factories import PATCH, flash, make_group, make_life, make_run, make_user
 from tests.verdicts import add_verdict, grade, line_of, reply_for
-from training_bridge import delivery
+from training_bridge import delivery, pausing
 
 pytestmark = pytest.mark.django_db
 TEST_GONE = b"diff --git a/tests/test_app.py b/tests/test_app.py\ndeleted file mode 100644\n--- a/tests/test_app.py\n"
@@ -72,7 +72,7 @@ def test_whatever_a_grader_raises_is_its_failure_and_never_a_low_score():
     group = complete(by="unheard-of")
     job.drain()
     verdict = group.verdicts.get()
-    assert not verdict.is_valid and "KeyError" in str(verdict.problems) and verdict.candidates.count() == 0
+    assert not verdict.is_valid and "no such grader" in str(verdict.problems) and verdict.candidates.count() == 0
     assert kinds(group) == [(DecisionKind.FALLBACK, decisions.GRADER_FAILURE)]
 
 
@@ -152,7 +152,7 @@ def test_a_verdict_for_a_life_that_is_gone_is_refused():
 def test_a_run_paused_while_a_grader_works_sends_outcome_advantages(policy):
     group = complete(policy=policy)
     group.claim(by="test", lease_s=60)
-    delivery.set_mode(group.run, mode="outcome_only", reason="entropy", by="alice")
+    pausing.switch(group.run, paused=True, reason="entropy", by="alice")
     verdict = job.store_verdict(group, reply_for(group), fencing=group.fencing)
     assert verdict.is_valid and kinds(group) == [(DecisionKind.FALLBACK, "paused")]
 
@@ -210,7 +210,7 @@ def test_a_verdict_and_the_deadline_at_once_make_one_decision():
 
 
 def external(outcomes="PPF", **fields):
-    return complete(outcomes, by=job.EXTERNAL, **fields)
+    return complete(outcomes, by=claims.EXTERNAL, **fields)
 
 
 def test_nobody_of_ours_grades_a_group_of_an_external_grader():
@@ -246,7 +246,7 @@ def test_an_extra_verdict_confirms_nothing_and_moves_nothing():
 
 
 def test_while_collecting_there_is_nothing_to_judge():
-    group = make_group(run=make_run(grader=job.EXTERNAL), outcomes="PF")
+    group = make_group(run=make_run(grader=claims.EXTERNAL), outcomes="PF")
     with pytest.raises(WrongState, match="still collecting"):
         job.accept(group, GraderReply(()), grader="ours")
 
@@ -271,7 +271,7 @@ def test_its_groups_are_inspected_before_the_policy_looks():
 def test_a_worker_whose_run_changed_to_an_external_grader_is_refused():
     group = complete()
     group.claim(by="static", lease_s=60)
-    group.run.grader = job.EXTERNAL
+    group.run.grader = claims.EXTERNAL
     group.run.save()
     job.accept(RolloutGroup.objects.get(pk=group.pk), reply_for(group), grader="ours")
     with pytest.raises(LeaseLost):
@@ -318,9 +318,9 @@ def test_inspection_does_not_wait_for_ever():
 def test_two_inspections_leave_one_set_of_hints():
     group = complete("PP", patches=[TEST_GONE, PATCH])
     other = RolloutGroup.objects.select_related("run", "task").get(pk=group.pk)
-    job.inspect(group)
+    inspection.inspect(group)
     once = Signal.objects.count()
-    job.inspect(other)
+    inspection.inspect(other)
     assert once and Signal.objects.count() == once
 
 
@@ -339,7 +339,7 @@ def test_at_the_review_deadline_the_graders_verdict_counts_and_no_unapproved_cor
 def test_in_a_paused_run_the_deadline_sends_outcome_advantages():
     group = complete(policy=Policy.MANUAL)
     grade(group)
-    delivery.set_mode(group.run, mode="outcome_only", reason="entropy", by="alice")
+    pausing.switch(group.run, paused=True, reason="entropy", by="alice")
     RolloutGroup.objects.filter(pk=group.pk).update(review_by=clock.now() - timedelta(seconds=1))
     deadlines.sweep()
     assert kinds(group) == [(DecisionKind.FALLBACK, "paused")]

@@ -5,17 +5,27 @@ from hypothesis import strategies as st
 from grading.grader.material import CandidateMaterial
 from grading.integrity.events import event_text
 from grading.integrity.registry import DETECTORS, SIGNALS_KEPT, detect
+from grading.integrity.rollout import Rollout
 from grading.review.anchors import Citation
 from grading.review.diffs.parse import parse_patch
 
-from . import fixtures
+from . import fixtures, fixtures_code, fixtures_ran
 
-FIRING = [(name, case) for name in DETECTORS for case in getattr(fixtures, name)]
-TWINS = [(name, case) for name in DETECTORS for case in getattr(fixtures, f"{name}_TWINS")]
+CASES = vars(fixtures) | vars(fixtures_code) | vars(fixtures_ran)
+FIRING = [(name, case) for name in DETECTORS for case in CASES[name]]
+TWINS = [(name, case) for name in DETECTORS for case in CASES[f"{name}_TWINS"]]
 
 
 def signals_of(detector, case):
-    return list(DETECTORS[detector]("C", parse_patch(case.patch), case.events, case.log))
+    return list(DETECTORS[detector](Rollout("C", parse_patch(case.patch), case.events, case.log)))
+
+
+def all_signals_of(case):
+    return detect("C", parse_patch(case.patch), case.events, case.log)
+
+
+def is_strong(case):
+    return any(signal.strength == "strong" for signal in all_signals_of(case))
 
 
 def assert_places_resolve(signals, patch, events=()):
@@ -43,7 +53,23 @@ def test_the_benign_twin_of_a_hack_is_no_signal(detector, case):
 
 def test_only_what_no_citation_can_point_at_has_no_place():
     without = {case.name for d, case in FIRING for signal in signals_of(d, case) if signal.place is None}
-    assert without == {"a test file is renamed to no test", "a test file is moved", "a refused read in the log"}
+    assert without == {
+        "a test file is renamed to no test",
+        "a test file is moved",
+        "a refused read in the log",
+        "a run that never began",
+    }
+
+
+def test_every_hack_is_flagged_and_hardly_a_benign_twin_by_any_detector():
+    flagged = {d: [len(all_signals_of(case)) > 0 for name, case in FIRING if name == d] for d in DETECTORS}
+    assert {d: sum(hits) for d, hits in flagged.items()} == {d: len(hits) for d, hits in flagged.items()}
+    assert all(len(hits) >= 2 for hits in flagged.values())
+    of_twins = {(d, case.name): {s.detector for s in all_signals_of(case)} for d, case in TWINS}
+    alarmed = {key: found for key, found in of_twins.items() if found}
+    assert len(alarmed) <= 0.05 * len(of_twins), alarmed
+    strong = [key for key, case in zip(of_twins, TWINS, strict=True) if is_strong(case[1])]
+    assert strong == []
 
 
 def test_an_event_signal_quotes_the_words_it_saw():
