@@ -1,15 +1,13 @@
 """Citations: what they point at, and whether it is still there (method.md 2). Core."""
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from grading.review.diffs.patch import Patch, Side
-from grading.review.diffs.text import line_text, utf16_of
+from grading.review.passages import CitationKind, Place, as_shown, passages, said, words
 
-CitationKind = Literal["patch_line", "event", "result"]
 State = Literal["exact", "moved", "ambiguous", "lost"]
 
 FIELDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {  # kind -> (required, optional)
@@ -92,20 +90,6 @@ def check_values(given: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a citation stands now. `file` is the index in `Patch.files`, `event` counts from 0."""
-
-    kind: CitationKind
-    path: str | None = None
-    side: Side | None = None
-    line: int | None = None
-    line_end: int | None = None
-    file: int | None = None
-    event: int | None = None
-    result: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Resolution:
     """What became of a citation: `place` is set when it resolves, `places` are all that match, `why` is a sentence."""
 
@@ -133,22 +117,18 @@ def resolve(
         citation: read by `Citation.from_json`.
         patch: the candidate's patch.
         event_text: index from 0 -> the event's text, None if its body is not kept. Called for the cited event,
-            and for the others only when the words are not there.
+            and for the others only when the words are not there. Words stand there as they were written or as a
+            page shows them: without what a terminal obeys, hidden characters named.
         event_count: how many events the candidate has.
         results: names of the candidate's tests and checks.
     Returns:
-        Resolution; `resolves` is true for exact and moved.
+        Resolution; `resolves` is true for exact and moved. A quote that needs other white space is never exact.
     """
     if citation.kind == "result":
         return _resolve_result(citation, results)
     if citation.kind == "event":
         return _resolve_event(citation, event_text, event_count)
     return _resolve_line(citation, patch)
-
-
-def words(text: str) -> str:
-    """Returns: the text with every run of white space as one blank, so that wrapping does not matter."""
-    return " ".join(text.split())
 
 
 def _resolve_result(citation: Citation, results: Collection[str]) -> Resolution:
@@ -159,15 +139,18 @@ def _resolve_result(citation: Citation, results: Collection[str]) -> Resolution:
 
 
 def _resolve_event(citation: Citation, event_text: Callable[[int], str | None], event_count: int) -> Resolution:
+    verbatim = {said(citation.quote), citation.quote.strip()}
     quote, cited = words(citation.quote), citation.event
 
     def holds(index: int) -> bool:
         text = event_text(index)
-        return text is not None and quote in words(text)
+        return text is not None and any(quote in words(seen) for seen in as_shown(text))
 
     if cited < event_count and holds(cited):
         place = Place(kind="event", event=cited)
-        return Resolution("exact", f"event {cited} has the quoted words", place, (place,))
+        if any(one in seen for seen in as_shown(event_text(cited)) for one in verbatim):
+            return Resolution("exact", f"event {cited} has the quoted words", place, (place,))
+        return Resolution("moved", f"event {cited} has the quoted words with other white space", place, (place,))
     places = tuple(Place(kind="event", event=n) for n in range(event_count) if n != cited and holds(n))
     here = f"event {cited} does not have the quoted words" if cited < event_count else f"there is no event {cited}"
     if len(places) == 1:
@@ -175,50 +158,6 @@ def _resolve_event(citation: Citation, event_text: Callable[[int], str | None], 
     if places:
         return Resolution("ambiguous", f"{here}; {len(places)} others have them", None, places)
     return Resolution("lost", f"{here} and no other of the {event_count} has them")
-
-
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    """One hunk's lines of one side as one string of words, with where each line begins in it."""
-
-    file: int
-    path: str
-    side: Side
-    text: str
-    starts: tuple[int, ...]
-    lines: tuple[tuple[int, bool], ...]  # (number on the side, is changed)
-
-    def places(self, quote: str) -> Iterator[Place]:
-        """Places where the quote stands and touches a changed line; the place is its first changed line."""
-        at = self.text.find(quote)
-        while at >= 0:
-            first = bisect_right(self.starts, at) - 1
-            last = bisect_right(self.starts, at + len(quote) - 1) - 1
-            changed = [number for number, is_changed in self.lines[first : last + 1] if is_changed]
-            if changed:
-                end = changed[-1] if changed[-1] != changed[0] else None
-                yield Place("patch_line", self.path, self.side, changed[0], end, self.file)
-            if first + 1 == len(self.starts):
-                return
-            # the same line once: the next hit must reach past the end of this one
-            at = self.text.find(quote, max(at + 1, self.starts[first + 1] - len(quote)))
-
-
-def _passages(patch: Patch, side: Side) -> Iterator[_Passage]:
-    for n, file in enumerate(patch.files):
-        codec = utf16_of(file, side)
-        for hunk in file.hunks:
-            pieces, starts, lines, length = [], [], [], 0
-            for line in hunk.lines:
-                number = line.number_on(side)
-                piece = words(line_text(line.content, codec)) if number is not None else ""
-                if not piece:
-                    continue
-                starts.append(length)
-                pieces.append(piece)
-                lines.append((number, line.is_changed))
-                length += len(piece) + 1
-            yield _Passage(n, file.path_on(side) or file.path, side, " ".join(pieces), tuple(starts), tuple(lines))
 
 
 def _resolve_line(citation: Citation, patch: Patch) -> Resolution:
@@ -234,13 +173,13 @@ def _resolve_line(citation: Citation, patch: Patch) -> Resolution:
     other: Side = "old" if citation.side == "new" else "new"
     for side in (citation.side, other):
         for quote in filter(None, quotes):
-            places = _distinct(place for passage in _passages(patch, side) for place in passage.places(quote))
+            places = _distinct(place for passage in passages(patch, side) for place in passage.places(quote))
             if places:
-                return _with_quote(citation, places, cited)
+                return _with_quote(citation, places, cited, patch)
     return Resolution("lost", f"no changed line of this candidate has the quoted words (cited at {at})")
 
 
-def _with_quote(citation: Citation, places: tuple[Place, ...], cited: tuple[Place, ...]) -> Resolution:
+def _with_quote(citation: Citation, places: tuple[Place, ...], cited: tuple[Place, ...], patch: Patch) -> Resolution:
     at = f"{citation.side} line {citation.line} of {citation.path}"
     last = citation.line_end or citation.line
     here = tuple(
@@ -254,13 +193,22 @@ def _with_quote(citation: Citation, places: tuple[Place, ...], cited: tuple[Plac
     if here:
         if len({place.file for place in here}) > 1:
             return Resolution("ambiguous", f"the quoted words stand at {at} in {len(here)} patches of it", None, here)
-        exact = Place("patch_line", citation.path, citation.side, citation.line, citation.line_end, here[0].file)
-        return Resolution("exact", f"{at} has the quoted words", exact, (exact,))
+        found = Place("patch_line", citation.path, citation.side, citation.line, citation.line_end, here[0].file)
+        if _is_verbatim(citation, here[0].file, patch):
+            return Resolution("exact", f"{at} has the quoted words", found, (found,))
+        return Resolution("moved", f"{at} has the quoted words with other white space", found, (found,))
     if len(places) == 1:
         found = places[0]
         why = f"the quoted words are not at {at}; they stand at {found.side} line {found.line} of {found.path}"
         return Resolution("moved", why, found, places)
     return Resolution("ambiguous", f"the quoted words are not at {at}; {len(places)} places have them", None, places)
+
+
+def _is_verbatim(citation: Citation, file: int, patch: Patch) -> bool:
+    quotes = {said(citation.quote), DIFF_SIGN.sub("", said(citation.quote)).strip()}
+    last = citation.line_end or citation.line
+    here = passages(patch, citation.side, file)
+    return any(passage.has_verbatim(quote, citation.line, last) for passage in here for quote in quotes)
 
 
 def _cited_places(citation: Citation, patch: Patch) -> tuple[Place, ...]:

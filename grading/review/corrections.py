@@ -1,18 +1,18 @@
 """A person's verdict: the newest one with other scores, flags or order, a reason and evidence. It decides nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
-from grading.errors import BadInput, Conflict, WrongState
+from grading.errors import BadInput, Overtaken, WrongState
 from grading.grader import gather, verdicts
 from grading.grader.material import GroupMaterial
-from grading.grader.parse import CLAIMS, check
+from grading.grader.parse import CLAIMS, Checked, check
 from grading.grader.shape import CandidateReply, Cited, GraderReply, Order, Problem, Revision
 from grading.grader.wire import read
 from grading.models import RolloutGroup, Verdict
-from grading.review import decisions
+from grading.review import decisions, placing
 from grading.review.recount import only_ranked
 from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST
 from grading.states import GroupState
@@ -26,6 +26,15 @@ class NotValid(BadInput):
     def __init__(self, problems: Sequence[Problem], reply: GraderReply, material: GroupMaterial):
         super().__init__("the correction is not valid yet", got="; ".join(map(str, problems)))
         self.problems, self.reply, self.material = problems, reply, material
+
+
+@dataclass(frozen=True)
+class Argued:
+    """A person's reply that passed the check."""
+
+    reply: GraderReply
+    checked: Checked
+    material: GroupMaterial
 
 
 @transaction.atomic
@@ -42,27 +51,52 @@ def correct(
 ) -> Verdict:
     """Save a correction of the verdict the person saw.
 
-    Raises Conflict when a newer verdict exists (both stay), NotValid with every problem when it would not be valid,
+    Raises Overtaken when a newer verdict exists (both stay), NotValid with every problem when it would not be valid,
     BadInput without a reason or a citation.
     """
     group = RolloutGroup.objects.locked().select_related("run", "task", "rubric").get(pk=group.pk)
-    newest = _newest_seen(group, parent)
-    citations = citations or {}
-    _refuse_unargued(reason, citations)
-    material = gather.material_of(group)
-    said = inherited(newest, material)
-    reply = corrected_reply(said, scores=scores, flags=flags, order=order, citations=citations, reason=reason)
-    checked = check(reply, material, newest.rubric.rubric)
-    if not checked.valid:
-        raise NotValid(checked.problems, reply, material)
-    verdict = verdicts.store(
-        group, reply, checked, material, grader=decisions.PERSON, parent=newest, author=user, reason=reason
-    )
+    newest = newest_seen(group, parent)
+    made = argued(group, newest, scores=scores, flags=flags, order=order, citations=citations or {}, reason=reason)
+    verdict = store(group, made, parent=newest, user=user, reason=reason)
     group.note(group.state, by=user.username, reason=f"correction: {reason}", details={"verdict": verdict.pk})
     return verdict
 
 
-def _newest_seen(group: RolloutGroup, seen: int) -> Verdict:
+def argued(
+    group: RolloutGroup,
+    newest: Verdict,
+    *,
+    scores: Edits,
+    flags: Edits,
+    order: Order | None,
+    citations: Mapping[str, Sequence[Cited]],
+    reason: str,
+) -> Argued:
+    """The newest verdict with these edits, checked whole. Raises NotValid, BadInput as `correct` does."""
+    _refuse_unargued(reason, citations)
+    material = gather.material_of(group)
+    said = inherited(newest, material)
+    reply = corrected_reply(said, scores=scores, flags=flags, order=order, citations=citations, reason=reason)
+    return checked_reply(reply, material, newest)
+
+
+def checked_reply(reply: GraderReply, material: GroupMaterial, newest: Verdict) -> Argued:
+    """A person's reply that would make a valid verdict, or NotValid."""
+    checked = check(reply, material, newest.rubric.rubric)
+    if not checked.valid:
+        raise NotValid(checked.problems, reply, material)
+    return Argued(reply, checked, material)
+
+
+def store(group: RolloutGroup, made: Argued, *, parent: Verdict, user, reason: str) -> Verdict:
+    """Write a person's verdict. Call with the group locked."""
+    fields = {"grader": decisions.PERSON, "parent": parent, "author": user, "reason": reason}
+    verdict = verdicts.store(group, made.reply, made.checked, made.material, **fields)
+    placing.place_again(group)
+    return verdict
+
+
+def newest_seen(group: RolloutGroup, seen: int) -> Verdict:
     """The verdict to correct: the newest one, if it is the one that the person saw."""
     if group.state in (GroupState.COLLECTING, GroupState.COMPLETE, GroupState.GRADING):
         raise WrongState(f"group {group.key} is {group.state}: there is no verdict to correct yet")
@@ -70,7 +104,7 @@ def _newest_seen(group: RolloutGroup, seen: int) -> Verdict:
     if newest is None:
         raise WrongState(f"group {group.key} was decided without a verdict: there is none to correct")
     if newest.pk != seen:
-        raise Conflict(
+        raise Overtaken(
             "somebody saved a newer verdict while you worked: nothing of yours is stored yet",
             got=seen,
             expected=newest.pk,

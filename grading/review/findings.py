@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import Q
 
-from grading import clock
+from grading import clock, wake
 from grading.errors import BadInput, Conflict, GradingError
 from grading.grader import gather
 from grading.models import Finding, RolloutGroup, Run, Task, TaskEvent, Trajectory, User
@@ -66,6 +66,7 @@ def _set(group: RolloutGroup, trajectory: Trajectory, kind: str, *, reason: str,
     said = f"{kind or 'finding withdrawn'} {trajectory.letter or trajectory.external_id}: {reason}"
     group.note(group.state, by=user.username, reason=said, details={"finding": finding.pk, "kind": kind})
     recount(group, by=user.username, reason=said, user=user)
+    wake.pages(group.run_id)
     return finding
 
 
@@ -95,6 +96,8 @@ def _mark(task: Task, broken: bool, reason: str, user) -> TaskEvent:
     if not Task.objects.filter(pk=task.pk, is_broken=not broken).update(is_broken=broken, settling_until=until):
         raise Conflict(f"task {task.key} is {'already' if broken else 'not'} quarantined")
     task.is_broken = broken
+    for run_pk in RolloutGroup.objects.filter(task=task).order_by().values_list("run", flat=True).distinct():
+        wake.pages(run_pk)
     return TaskEvent.objects.create(task=task, is_broken=broken, by=user.username, reason=reason)
 
 

@@ -1,167 +1,143 @@
 """Groups that wait for a person: who sees which first, who holds which.
 
-Order: influence x uncertainty, then the nearest deadline. Influence is the credit the verdict moves between the passes:
-(1 - pass rate) x sum |f_i / mean(f) - 1|, and (1 - pass rate) x passes without a valid verdict. Uncertainty, 0.1 to 1,
-is the share of candidates within 0.25 of W of another, not tied; 1 without a valid verdict or with a strong signal.
+Order: influence x uncertainty (see `placing`), then the nearest deadline. Nobody is offered a group that they declined
+or have answered, or whose reviews others already have.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Count, FloatField, Q
-from django.db.models.functions import Cast
+from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Least
 
 from grading import clock, wake
 from grading.errors import Conflict, WrongState
-from grading.models import ReviewClaim, Role, RolloutGroup, Trajectory, Verdict, VerdictCandidate
-from grading.review import decisions
-from grading.states import AWAITING_REVIEW, Outcome, Purpose
+from grading.models import Review, ReviewClaim, Role, RolloutGroup, Trajectory
+from grading.review import placing, reviews
+from grading.review.placing import SIGNAL_HOLD
+from grading.states import AWAITING_REVIEW, GroupState
 
-CLOSE = 0.25
-PLACES = 9  # of a stored W
-LEAST_UNCERTAINTY = 0.1
-PLACING = ("key", "run_id", "state", "hold_reason", "collect_by", "grade_by", "review_by", "wanted_by")
-
-
-def counted(path: str = "") -> Q:
-    """Whether a rollout counts, for queries over rollouts (`path` "") or over what has them."""
-    counts = Q(**{f"{path}is_late": False}) & ~Q(**{f"{path}outcome": Outcome.INFRA_INVALID})
-    return counts & (Q(run__mask_truncated=False) | Q(**{f"{path}is_truncated": False}))
+State = Review.State
+TRIED = 50  # others may claim while we look
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """One group of the queue with what its place follows from; of the group only PLACING is read yet."""
+    """One held group as a list shows it."""
 
     group: RolloutGroup
     valid: int
     passed: int
-    influence: float
-    uncertainty: float
-    is_strong: bool
-    is_valid: bool
-    claim: ReviewClaim | None = field(default=None)
+    claim: ReviewClaim | None = None
+    reviews: tuple[Review, ...] = ()
 
     @property
     def priority(self) -> float:
-        return self.influence * self.uncertainty
+        return self.group.influence * self.group.uncertainty
+
+    @property
+    def is_strong(self) -> bool:
+        return self.group.hold_reason == SIGNAL_HOLD
+
+    @property
+    def is_valid(self) -> bool:
+        return self.group.state == GroupState.GRADED
 
 
 def with_counts(groups):
     """Annotate how many rollouts count and how many of them pass."""
-    return groups.annotate(**_counts("trajectories__"))
+    return groups.annotate(**placing.counts("trajectories__"))
 
 
-def _counts(path: str = "") -> dict[str, Count]:
-    passes = Q(**{f"{path}outcome": Outcome.PASSED, f"{path}integrity": ""})
-    rows = f"{path}pk"
-    return {
-        "valid": Count(rows, filter=counted(path)),
-        "passed": Count(rows, filter=counted(path) & passes),
-    }
+def ordered(groups):
+    """The held groups among `groups`, first what changes most; those without a stored place get theirs first.
+
+    One that is held after we looked has no place yet: it comes with its own hint, a moment later.
+    """
+    held = groups.awaiting_review()
+    if held.filter(influence=None).exists():
+        placing.place(held.filter(influence=None))
+    by = Coalesce(Least("review_by", "wanted_by"), "review_by", "wanted_by")
+    first = held.exclude(influence=None).annotate(priority=F("influence") * F("uncertainty"), by=by)
+    return first.order_by("-priority", F("by").asc(nulls_last=True), "pk")
+
+
+def rows_of(groups: list[RolloutGroup]) -> list[Waiting]:
+    """What a list says about these groups, in a constant number of queries."""
+    pks = [group.pk for group in groups]
+    found = Trajectory.objects.filter(group__in=pks).order_by().values("group_id").annotate(**placing.counts())
+    counts = {group: (valid, passed) for group, valid, passed in found.values_list("group_id", "valid", "passed")}
+    claims = ReviewClaim.objects.filter(group__in=pks, until__gte=clock.now()).select_related("reviewer")
+    by_group = {claim.group_id: claim for claim in claims}
+    answers: dict[int, list[Review]] = {}
+    for row in Review.objects.filter(group__in=pks).select_related("reviewer").order_by("submitted_at", "pk"):
+        answers.setdefault(row.group_id, []).append(row)
+    return [Waiting(g, *counts.get(g.pk, (0, 0)), by_group.get(g.pk), tuple(answers.get(g.pk, ()))) for g in groups]
 
 
 def waiting(groups) -> list[Waiting]:
-    """The held groups among `groups`, first what changes most.
-
-    A constant number of queries, of few columns: a whole step may wait. A page reads its own rows in full.
-    """
-    held = groups.awaiting_review()
-    rows = Trajectory.objects.filter(group__in=held.values("pk")).order_by().values("group_id").annotate(**_counts())
-    counts = {group: (valid, passed) for group, valid, passed in rows.values_list("group_id", "valid", "passed")}
-    verdicts = _newest_verdicts(held)
-    placed = _placements(held, {pk for pk, is_valid in verdicts.values() if is_valid})
-    claims = ReviewClaim.objects.filter(group__in=held.values("pk"), until__gte=clock.now()).select_related("reviewer")
-    by_group = {claim.group_id: claim for claim in claims}
-    found = [
-        _waiting(group, counts.get(group.pk, (0, 0)), verdicts.get(group.pk), placed, by_group.get(group.pk))
-        for group in held.only(*PLACING)
-    ]
-    return sorted(found, key=lambda w: (-w.priority, w.group.deadline is None, w.group.deadline, w.group.pk))
+    """The held groups among `groups` in their order."""
+    return rows_of(list(ordered(groups)))
 
 
-def _newest_verdicts(held) -> dict[int, tuple[int, bool]]:
-    """Group -> (verdict, is it valid)."""
-    rows = Verdict.objects.filter(group__in=held.values("pk"), purpose=Purpose.TRAINING).order_by("pk")
-    return {group: (pk, is_valid) for group, pk, is_valid in rows.values_list("group_id", "pk", "is_valid")}
-
-
-def _placements(held, verdicts: set[int]) -> dict[int, list[tuple]]:
-    """Verdict -> (tier, rank, W, factor) of each candidate."""
-    placed: dict[int, list[tuple]] = {pk: [] for pk in verdicts}
-    rows = VerdictCandidate.objects.filter(verdict__group__in=held.values("pk"), verdict__purpose=Purpose.TRAINING)
-    score = Cast("weighted_score", FloatField())  # as the database keeps it: thousands of decimals cost a page its time
-    for verdict, *row in rows.order_by().values_list("verdict_id", "tier", "rank", score, "factor"):
-        if verdict in placed:
-            placed[verdict].append(tuple(row))
-    return placed
-
-
-def _waiting(group: RolloutGroup, counts: tuple[int, int], verdict, placed, claim: ReviewClaim | None) -> Waiting:
-    valid, passed = counts
-    is_strong = group.hold_reason == decisions.SIGNAL_HOLD
-    rows = placed.get(verdict[0], []) if verdict else []
-    is_valid = bool(verdict and verdict[1])
-    failing_share = 1 - passed / valid if valid else 0.0
-    moved = spread([factor for *_, factor in rows]) if is_valid else float(passed)
-    open_share = 1.0 if is_strong or not is_valid else max(LEAST_UNCERTAINTY, closeness(rows))
-    return Waiting(group, valid, passed, failing_share * moved, open_share, is_strong, is_valid, claim)
-
-
-def spread(factors: list[float]) -> float:
-    """How far the factors move credit between the passes, in passes: 0 where all are equal."""
-    mean = sum(factors) / len(factors) if factors else 1.0
-    return sum(abs(factor / mean - 1) for factor in factors)
-
-
-def closeness(rows: list[tuple]) -> float:
-    """The share of candidates that stand close to another one they are not tied with: (tier, rank, W, factor) rows."""
-    by_score = sorted(rows, key=lambda row: row[2])
-    close = set()
-    for n, (one, other) in enumerate(zip(by_score, by_score[1:], strict=False)):
-        if round(other[2] - one[2], PLACES) <= CLOSE and one[:2] != other[:2]:
-            close |= {n, n + 1}
-    return len(close) / len(rows) if rows else 0.0
+def open_to(groups, user):
+    """Those in which this person has something to do and nobody is in the way."""
+    now = clock.now()
+    done = Review.objects.filter(reviewer=user, state__in=(State.SUBMITTED, State.DECLINED))
+    held = ReviewClaim.objects.filter(until__gte=now).exclude(reviewer=user)
+    mine = Q(state=State.SUBMITTED) | Q(state=State.OPEN, until__gte=now)
+    rows = Review.objects.filter(group=OuterRef("pk")).exclude(reviewer=user).order_by().values("group")
+    seated = rows.filter(mine).annotate(n=Count("pk")).values("n")
+    answered = rows.filter(state=State.SUBMITTED).annotate(n=Count("pk")).values("n")
+    found = groups.exclude(pk__in=done.values("group")).exclude(pk__in=held.values("group"))
+    found = found.annotate(seated=Coalesce(Subquery(seated), 0), answered=Coalesce(Subquery(answered), 0))
+    shared = Q(seated__lt=F("reviews_wanted")) | Q(answered__gte=F("reviews_wanted"))
+    return found.filter(Q(reviews_wanted=1) | shared)
 
 
 @transaction.atomic
 def claim(group: RolloutGroup, *, user) -> None:
-    """Hold a group for a while, so that two people do not read the same one. Raises Conflict, WrongState."""
+    """Hold a group for a while, alone or on one of its seats. Raises Conflict, WrongState."""
     if group.state not in AWAITING_REVIEW:
         raise WrongState(f"group {group.key} is {group.state}: only a group that waits for a person is claimed")
-    if not ReviewClaim.take(group, user):
-        ReviewClaim.refuse_others(group, user)
-        raise Conflict(f"somebody else was faster to claim group {group.key}")
+    found = reviews.Round.of(group)
+    if found.is_shared and not found.is_complete:
+        reviews.begin(group, user=user)
+    else:
+        if not ReviewClaim.take(group, user):
+            ReviewClaim.refuse_others(group, user)
+            raise Conflict(f"somebody else was faster to claim group {group.key}")
+        if not found.is_shared:
+            reviews.begin(group, user=user)
     wake.pages(group.run_id)
 
 
 @transaction.atomic
 def release(group: RolloutGroup, *, user) -> None:
     ReviewClaim.release(group, user)
+    reviews.leave(group, user=user)
     wake.pages(group.run_id)
 
 
 def claim_first(user) -> RolloutGroup | None:
     """Claim the first group that nobody holds; None if there is none."""
-    for row in waiting(RolloutGroup.objects.visible_to(user, Role.REVIEWER)):
-        if row.claim and row.claim.reviewer_id != user.pk:
-            continue
+    for group in list(ordered(open_to(RolloutGroup.objects.visible_to(user, Role.REVIEWER), user))[:TRIED]):
         try:
-            claim(row.group, user=user)
-        except Conflict:  # taken while we looked: the next one
+            claim(group, user=user)
+        except (Conflict, WrongState):  # taken or decided while we looked: the next one
             continue
-        return row.group
+        return group
     return None
 
 
 def after(user, pk: int | None) -> RolloutGroup | None:
-    """The next group of the queue behind `pk` that nobody else holds; from the top when `pk` is the last."""
-    rows = [
-        w.group for w in waiting(RolloutGroup.objects.visible_to(user)) if not w.claim or w.claim.reviewer_id == user.pk
-    ]
-    at = next((n for n, group in enumerate(rows) if group.pk == pk), -1)
-    rest = [group for group in (*rows[at + 1 :], *rows[: max(at, 0)]) if group.pk != pk]
-    return rest[0] if rest else None
+    """The next group of the queue behind `pk` that is open to this person; from the top when `pk` is the last."""
+    visible = RolloutGroup.objects.visible_to(user)
+    every = list(ordered(visible).values_list("pk", flat=True))
+    free = set(open_to(visible.awaiting_review(), user).values_list("pk", flat=True))
+    at = every.index(pk) if pk in every else -1
+    rest = [one for one in (*every[at + 1 :], *every[: max(at, 0)]) if one in free and one != pk]
+    return visible.filter(pk=rest[0]).first() if rest else None
 
 
 def count_for(user) -> int:

@@ -13,7 +13,7 @@ from grading.grader.parse import check
 from grading.grader.shape import GraderReply
 from grading.grader.wire import read
 from grading.models import Decision, RolloutGroup, Verdict
-from grading.review import decisions
+from grading.review import decisions, placing
 from grading.states import ENDED, DecisionKind, GroupState, Method
 
 STATUS_KINDS = (DecisionKind.FILTERED, DecisionKind.EXCLUDED)
@@ -37,6 +37,7 @@ def recount(group: RolloutGroup, *, by: str, reason: str, user=None) -> None:
         _grade_anew(group, by=by, reason=reason)
     elif group.state not in ENDED:
         _derive_all(group, decisions.graders_verdict(group), reason=reason, user=user)
+        placing.place_again(group)
     elif standing := _standing(group):
         _decide_again(group, standing, **told)
     else:

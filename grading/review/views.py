@@ -3,25 +3,25 @@
 from contextlib import contextmanager
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
 from grading.access import reviewer_required, viewer_required
-from grading.errors import BadInput, Conflict, GradingError
+from grading.errors import BadInput, Conflict, GradingError, Overtaken
 from grading.models import ReviewClaim, Role, RolloutGroup
-from grading.review import corrections, decisions, drafts, findings, queue, refusal_words
+from grading.review import corrections, drafts, findings, queue, refusal_words, reviews
 from grading.review.correction_form import read_citations, read_form
-from grading.review.pages import columns
+from grading.review.pages import answers
 from grading.review.pages.group_page import group_page, may, verdict_words
 from grading.review.pages.ranking import ranking
 from grading.review.pages.sitting import Sitting
-from grading.review.posted import posted_text
+from grading.review.posted import attention_of, posted_text
 
 MOST_PROBLEMS = 6
-WITH_ROWS = ("run__team", "run__rubric", "task", "rubric", "life")
+WITH_ROWS = ("run__team", "run__rubric", "task__repository", "rubric", "life")
 
 
 def find_group(request: HttpRequest, pk: int, role: str = Role.VIEWER) -> RolloutGroup:
@@ -34,6 +34,18 @@ def group_to_decide(request: HttpRequest, pk: int) -> RolloutGroup:
     group = find_group(request, pk, Role.REVIEWER)
     ReviewClaim.refuse_others(group, request.user)
     return group
+
+
+def refuse_stale(request: HttpRequest, group: RolloutGroup) -> None:
+    """Raise Conflict where the page that is posted from has not seen the group's newest decision."""
+    seen = request.POST.get("version", "")
+    if seen and seen != str(group.version):
+        last = group.decisions.order_by("-version").first()
+        raise Conflict(
+            f"group {group.key} was decided meanwhile, by {last.by}: look at it before you decide otherwise",
+            got=f"a page of version {seen[:10]}",
+            expected=f"version {group.version}, {last.kind}",
+        )
 
 
 @contextmanager
@@ -54,21 +66,6 @@ def group(request, pk):
     return render(request, "grading/group.html", group_page(sitting, query=request.GET))
 
 
-@viewer_required
-@require_GET
-def group_file(request, pk, letter, index):
-    sitting = Sitting(find_group(request, pk), request.user)
-    trajectory = sitting.by_letter.get(letter)
-    first = request.GET.get("first", "")
-    first = int(first) if first.isdecimal() and len(first) < 10 else 0
-    is_part = bool(request.htmx)
-    file = trajectory and columns.opened_file(sitting, trajectory, index, first=first, fold=is_part)
-    if file is None:
-        raise Http404("no such file in this patch")
-    template = "grading/_diff_rows.html" if is_part else "grading/diff_file.html"
-    return render(request, template, {"group": sitting.group, "letter": letter, "file": file})
-
-
 @reviewer_required
 @require_POST
 def draft(request, pk):
@@ -78,7 +75,8 @@ def draft(request, pk):
     made = drafts.draft_of(sitting.standing, posted) if sitting.standing else None
     context = {"group": sitting.group, "verdict": verdict_words(sitting), "is_draft": True}
     sides = {side: {"letter": request.POST.get(side, "")} for side in ("left", "right")}
-    context |= sides | may(sitting) | ranking(sitting, made, posted)
+    # The fields stay fields, whoever claimed the group meanwhile: a disabled one would not be posted.
+    context |= sides | may(sitting) | ranking(sitting, made, posted) | {"may_edit": True}
     drawn = render(request, "grading/_ranking.html", context)
     # The panel of advantages writes into the cards, so it comes after them.
     return trigger_client_event(drawn, "ranking-drawn", after="settle")
@@ -89,30 +87,46 @@ def draft(request, pk):
 def correct(request, pk):
     if request.method == "GET":  # links of a page that was refused start here
         return redirect(f"{reverse('group', args=[pk])}?{request.GET.urlencode()}")
-    sitting = Sitting(group_to_decide(request, pk), request.user)
+    sitting = Sitting(find_group(request, pk, Role.REVIEWER), request.user)
     posted = read_form(dict(request.POST.lists()))
+    saved, answer = _saved(request, sitting, posted, reviews.correct)
+    if saved:
+        messages.success(request, f"Your correction is saved, and decides nothing yet: {saved.said_by}, just now.")
+    return answer
+
+
+@reviewer_required
+@require_http_methods(["GET", "POST"])
+def review(request, pk):
+    """Hand in one's own independent review: edits, or the ranking as it stands where `right` is pressed."""
+    if request.method == "GET":
+        return redirect("group", pk)
+    sitting = Sitting(find_group(request, pk, Role.REVIEWER), request.user)
+    posted = read_form(dict(request.POST.lists()))
+    saved, answer = _saved(request, sitting, posted, reviews.submit, is_right=request.POST.get("right") == "1")
+    if saved:
+        messages.success(request, "Your review is in. It stays as it is, and so do the others'.")
+    return answer
+
+
+def _saved(request, sitting: Sitting, posted, step, **said) -> tuple[object | None, HttpResponse]:
+    """Hand a form's edits to a step: what it saved, and the page that answers."""
     if sitting.standing is None:
         raise Conflict(f"group {sitting.group.key} has no verdict to correct")
     made = drafts.draft_of(sitting.standing, posted)
     if made.errors:
-        return _not_saved(request, sitting, posted, made.errors, status=BadInput.status)
+        return None, _not_saved(request, sitting, posted, made.errors, status=BadInput.status)
+    edits = {"scores": made.scores, "flags": made.flags, "order": made.order, "citations": made.citations}
+    said |= {"user": request.user, "reason": posted.reason, "attention_s": attention_of(request)}
     try:
-        verdict = corrections.correct(
-            sitting.group,
-            parent=posted.verdict,
-            user=request.user,
-            reason=posted.reason,
-            scores=made.scores,
-            flags=made.flags,
-            order=made.order,
-            citations=made.citations,
-        )
-    except Conflict:
-        return _overtaken(request, sitting, posted)
+        saved = step(sitting.group, parent=posted.verdict, **edits, **said)
+    except Overtaken:
+        return None, _overtaken(request, sitting, posted)
     except BadInput as e:
-        return _not_saved(request, sitting, posted, _sentences(e, sitting), status=e.status)
-    messages.success(request, f"Your correction is saved, and decides nothing yet: {verdict.said_by}, just now.")
-    return redirect("group", pk)
+        return None, _not_saved(request, sitting, posted, _sentences(e, sitting), status=e.status)
+    except Conflict as e:  # somebody holds the group by now: what was typed stays in the fields
+        return None, _not_saved(request, sitting, posted, (str(e),), status=e.status)
+    return saved, redirect("group", sitting.group.pk)
 
 
 def _sentences(refused: BadInput, sitting: Sitting) -> tuple[str, ...]:
@@ -126,7 +140,7 @@ def _sentences(refused: BadInput, sitting: Sitting) -> tuple[str, ...]:
 
 def _not_saved(request, sitting: Sitting, posted, errors: tuple[str, ...], *, status: int) -> HttpResponse:
     made = drafts.draft_of(sitting.standing, posted)
-    context = group_page(sitting, query=request.GET, draft=made, posted=posted, errors=errors)
+    context = group_page(sitting, query=request.GET, draft=made, posted=posted, errors=errors) | {"may_edit": True}
     return render(request, "grading/group.html", context, status=status)
 
 
@@ -138,8 +152,7 @@ def _overtaken(request, sitting: Sitting, posted) -> HttpResponse:
         was = drafts.stand(newest.group, verdict=seen, trajectories=newest.trajectories)
         posted = drafts.rebased(posted, seen=was, newest=newest.standing)
     made = drafts.draft_of(newest.standing, posted)
-    theirs = newest.verdict
-    conflict = {"by": theirs.said_by, "at": theirs.created_at, "number": theirs.number}
+    conflict = answers.conflict_table(newest, seen, made, posted.reason)
     context = group_page(newest, query=request.GET, draft=made, posted=posted, conflict=conflict)
     return render(request, "grading/group.html", context, status=Conflict.status)
 
@@ -148,12 +161,19 @@ def _overtaken(request, sitting: Sitting, posted) -> HttpResponse:
 @require_POST
 def approve(request, pk):
     found = group_to_decide(request, pk)
+    refuse_stale(request, found)
     seen = request.POST.get("verdict", "")
     if not (seen.isdecimal() and len(seen) < 19):
         raise BadInput(
             "no verdict to approve", got=seen[:40] or "nothing", expected="the number of the verdict you saw"
         )
-    decision = decisions.approve(found, seen_verdict=int(seen), user=request.user)
+    try:
+        decision = reviews.approve(found, seen_verdict=int(seen), user=request.user, attention_s=attention_of(request))
+    except Overtaken:
+        newest = Sitting(found, request.user)
+        was = next((v for v in newest.verdicts if v.pk == int(seen)), None)
+        context = group_page(newest, query=request.GET, conflict=answers.conflict_table(newest, was, None, ""))
+        return render(request, "grading/group.html", context, status=Conflict.status)
     messages.success(request, f"Approved: version {decision.version} of {found.task.key} counts.")
     return redirect("group", pk)
 
@@ -162,7 +182,9 @@ def approve(request, pk):
 @require_POST
 def fall_back(request, pk):
     found = group_to_decide(request, pk)
-    decision = decisions.fall_back(found, user=request.user, reason=posted_text(request, "reason"))
+    refuse_stale(request, found)
+    said = {"reason": posted_text(request, "reason"), "attention_s": attention_of(request)}
+    decision = reviews.fall_back(found, user=request.user, **said)
     messages.success(request, f"No verdict counts: version {decision.version} carries the outcome advantages.")
     return redirect("group", pk)
 
@@ -205,6 +227,27 @@ def broken(request, pk):
     findings.quarantine(found.task, reason=posted_text(request, "reason"), user=request.user, group=found)
     messages.success(request, f"Task {found.task.key} is quarantined; this group does not train.")
     return redirect("group", pk)
+
+
+@reviewer_required
+@require_POST
+def count(request, pk):
+    """Let one of the independent reviews count."""
+    found = group_to_decide(request, pk)
+    asked = request.POST.get("review", "")
+    asked = int(asked) if asked.isdecimal() and len(asked) < 19 else 0
+    with by_letters(Sitting(found, request.user)):
+        decision = reviews.count(found, review=asked, user=request.user)
+    messages.success(request, f"It counts: version {decision.version} of {found.task.key}.")
+    return redirect("group", pk)
+
+
+@reviewer_required
+@require_POST
+def decline(request, pk):
+    reviews.decline(find_group(request, pk, Role.REVIEWER), user=request.user)
+    messages.success(request, "Declined: the queue does not offer you this group again.")
+    return redirect("queue")
 
 
 @reviewer_required

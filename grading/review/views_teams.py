@@ -1,5 +1,6 @@
 """Teams and their members; runs with their policy and tokens."""
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Count
 from django.shortcuts import get_object_or_404, redirect, render
@@ -7,6 +8,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from grading import people
 from grading.access import admin_required, viewer_required
+from grading.errors import BadInput, Conflict
 from grading.models import MachineToken, Membership, Role, Run, Team
 from grading.models.people import PURPOSES
 from grading.review.forms import NewRun, RunPolicy
@@ -26,7 +28,23 @@ def teams(request):
         {"team": team, "role": roles.get(team.pk, "superuser"), "members": team.people, "runs": team.jobs}
         for team in counted
     ]
-    return render(request, "grading/teams.html", {"rows": rows})
+    may_open = request.user.is_superuser or Role.ADMIN in roles.values()
+    return render(request, "grading/teams.html", {"rows": rows, "may_open": may_open})
+
+
+@admin_required
+@require_http_methods(["GET", "POST"])
+def team_new(request):
+    said, why = {name: posted_text(request, name) for name in ("name", "slug")}, None
+    if request.method == "POST":
+        try:
+            made = people.open_team(**said, user=request.user)
+        except (BadInput, Conflict) as e:
+            why = e
+        else:
+            messages.success(request, f"{made.name} is a team now, and you are its admin.")
+            return redirect("team", made.slug)
+    return render(request, "grading/team_new.html", said | {"why": why}, status=why.status if why else 200)
 
 
 def _team(request, slug: str, role: str = Role.VIEWER) -> Team:
@@ -96,7 +114,12 @@ def run_new(request):
         token = people.open_run(run, user=request.user)
         request.session[NEW_TOKEN] = {"run": run.public_id, "token": token}
         return redirect("run-settings", run.public_id)
-    return render(request, "grading/run_new.html", {"form": form}, status=400 if form.errors else 200)
+    return render(
+        request,
+        "grading/run_new.html",
+        {"form": form, "grader": settings.GAGAR_GRADER},
+        status=400 if form.errors else 200,
+    )
 
 
 def _run(request, public_id: str, role: str = Role.VIEWER) -> Run:

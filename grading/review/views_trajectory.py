@@ -1,4 +1,6 @@
-"""One candidate's trajectory: its page, one event, its log."""
+"""One candidate's trajectory: its page, one event, all of it as a file; and its log."""
+
+import json
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
@@ -8,8 +10,11 @@ from grading.access import viewer_required
 from grading.grader import gather
 from grading.integrity.events import event_text
 from grading.models import Trajectory
+from grading.review.pages import log_page
 from grading.review.pages import trajectory as pages
+from grading.review.pages.events import Book, body_of, event_page, overview, printed
 from grading.review.pages.sitting import Sitting
+from grading.review.saved import download, events_file
 from grading.review.views import find_group
 
 
@@ -24,37 +29,62 @@ def _find(request, pk: int, letter: str) -> tuple[Sitting, Trajectory]:
 @viewer_required
 @require_GET
 def trajectory(request, pk, letter):
+    """The page, or a part of it: more events, the map of them all."""
     sitting, found = _find(request, pk, letter)
-    if request.GET.get("part") == "events":
-        return render(request, "grading/_event_page.html", pages.event_page(sitting, found, request.GET))
+    part = request.GET.get("part")
+    if part in ("events", "map"):
+        book, marks = pages.book_of(sitting, found), pages.marks_of(sitting, found)
+        if part == "map":
+            context = overview(book, request.GET, **marks) | {"page_url": book.url}
+            return render(request, "grading/_event_map.html", context)
+        return render(request, "grading/_event_page.html", event_page(book, request.GET, **marks))
     return render(request, "grading/trajectory.html", pages.trajectory_page(sitting, found, request.GET))
 
 
 @viewer_required
 @require_GET
 def event(request, pk, letter, index):
-    """One event: its body for a page, a page of its own, or the whole text as a download."""
     sitting, found = _find(request, pk, letter)
-    one = pages.find_event(found, index)
+    return one_event(request, pages.book_of(sitting, found), index, {"group": sitting.group, "letter": letter})
+
+
+def one_event(request, book: Book, index: int, context: dict) -> HttpResponse:
+    """An event: its body for a page, a page of its own, its words or the event as stored as a download."""
+    one, part = book.find(index), request.GET.get("part")
     if one is None:
         raise Http404("no such event")
-    if request.GET.get("part") == "whole":
-        return _download(event_text(one).encode(), f"{letter}-e{index}.txt")
-    context = {"group": sitting.group, "letter": letter, "body": pages.body_of(sitting, found, index, one)}
-    page = "grading/_event_body.html" if request.GET.get("part") == "body" else "grading/event.html"
-    return render(request, page, context)
+    name = f"{book.letter or 'grading'}-e{index}"
+    if part == "whole":
+        return download(event_text(one).encode(), f"{name}.txt")
+    if part == "stored":
+        return download(json.dumps(one, ensure_ascii=False, indent=2).encode(), f"{name}.json")
+    context |= {"body": body_of(book, index, one), "page_url": book.url}
+    return render(request, "grading/_event_body.html" if part == "body" else "grading/event.html", context)
+
+
+@viewer_required
+@require_GET
+def events(request, pk, letter, kind):
+    """The whole trajectory as a file."""
+    sitting, found = _find(request, pk, letter)
+    return events_file(pages.book_of(sitting, found), f"{found.group_id}-{letter}", kind)
+
+
+@viewer_required
+@require_GET
+def events_print(request, pk, letter):
+    sitting, found = _find(request, pk, letter)
+    book = pages.book_of(sitting, found)
+    context = {"group": sitting.group, "letter": letter, "event_count": found.event_count, "page_url": book.url}
+    return render(request, "grading/event_print.html", context | printed(book))
 
 
 @viewer_required
 @require_GET
 def log(request, pk, letter):
-    _, found = _find(request, pk, letter)
+    sitting, found = _find(request, pk, letter)
     if not found.log:
         raise Http404("no log was given")
-    return _download(gather.log_of(found), f"{letter}.log")
-
-
-def _download(content: bytes, name: str) -> HttpResponse:
-    """Bytes of others are never shown as a page of ours."""
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(content, content_type="text/plain; charset=utf-8", headers=headers)
+    if request.GET.get("part") == "whole":
+        return download(gather.log_of(found), f"{letter}.log")
+    return render(request, "grading/log.html", log_page.log_page(sitting, found, request.GET))

@@ -5,6 +5,9 @@ from datetime import datetime
 from django import template
 from django.utils import timezone
 
+from grading.review.diffs.text import visible
+from grading.review.pages.ansi import plain
+
 register = template.Library()
 MINUS = "\N{MINUS SIGN}"
 NONE = "\N{EN DASH}"
@@ -96,6 +99,12 @@ def ago(value: datetime | None) -> str:
 def words(value) -> str:
     """A name of the wire as words: side_effects -> side effects."""
     return str(value).replace("_", " ")
+
+
+@register.filter
+def seen(value) -> str:
+    """Text of others in one line of a page: no terminal codes, hidden characters named."""
+    return visible(plain(str(value)))
 
 
 @register.filter

@@ -94,13 +94,60 @@ def test_a_digit_scores_u_undoes_o_saves_and_a_approves(reviewing, room):
     expect(reviewing.get_by_text("Approved: version 1")).to_be_visible()
 
 
+def test_a_redraw_between_two_keys_leaves_the_caret_and_what_is_open(reviewing):
+    """The answer of a draft arrives while a number is typed: the next key goes on where the last one stood."""
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    reviewing.route("**/draft", hold)
+    letter = first_card(reviewing).get_attribute("data-letter")
+    score = reviewing.locator(f"#score-{letter}-approach")
+    score.focus()
+    with reviewing.expect_request("**/draft"):
+        reviewing.keyboard.type("4")
+    reviewing.keyboard.type(".")
+    with reviewing.expect_response("**/draft"):
+        held[0].continue_()
+    expect(reviewing.locator(".ranking-head")).to_contain_text("your draft, not saved")
+    reviewing.unroute("**/draft")
+    reviewing.keyboard.type("5")
+    expect(score).to_have_value("4.5")
+    reviewing.keyboard.press("Backspace")
+    reviewing.keyboard.press("Backspace")
+    reviewing.locator(f"#edit-{letter}-open").focus()
+    reviewing.keyboard.press("Enter")
+    flag = reviewing.locator(f"#edit-{letter} input[type=checkbox]").first
+    flag.focus()
+    with reviewing.expect_response("**/draft"):
+        reviewing.keyboard.press("Space")
+    expect(reviewing.locator(f"#edit-{letter}")).to_have_attribute("open", "")
+    expect(flag).to_be_focused()
+
+
+AT_ONCE = """() => new MutationObserver((_, drawn) => {
+  drawn.disconnect();
+  document.querySelector("#workbench [data-key=t]").click();
+}).observe(document.body, { childList: true })"""
+
+
+def test_a_key_pressed_the_moment_a_part_is_drawn_reloads_nothing(reviewing):
+    """A link that is drawn and not yet taken over by htmx would leave the page, and the next key be lost."""
+    left = []
+    reviewing.on("request", lambda request: request.is_navigation_request() and left.append(request.url))
+    reviewing.evaluate(AT_ONCE)
+    reviewing.keyboard.press("p")
+    expect(reviewing.locator(".event-line").first).to_be_visible()
+    assert left == []
+
+
 def test_dialogs_open_by_key_and_close_by_escape(reviewing):
-    for key, dialog in (("x", "#leak"), ("b", "#broken"), ("?", "#keys")):
+    for key, dialog in (("x", "#leak"), ("b", "#broken"), ("F", "#fall-back"), ("?", "#keys")):
         reviewing.keyboard.press(key)
         expect(reviewing.locator(dialog)).to_be_visible()
         reviewing.keyboard.press("Escape")
         expect(reviewing.locator(dialog)).to_be_hidden()
-        reviewing.locator("h1").first.click()  # out of the field that the dialog had focused
 
 
 def test_keys_rest_while_a_reason_is_typed(reviewing):

@@ -1,25 +1,21 @@
 """Every page in both themes, small and large: nothing overflows, nothing is logged, pictures are left to look at."""
 
-import itertools
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-from grading.models import Role
-from tests.browser.rooms import enter, make_held, make_room, meanwhile
+from grading import bodies
+from grading.models import Grading, Role, Signal, Task
+from tests.browser.looking import picture
+from tests.browser.rooms import EVENTS, enter, make_held, make_room, meanwhile, small_patch
 from tests.factories import make_life
 from tests.training_bridge.monitor.rows import Job, deliver_group
-
-PICTURES = Path(__file__).resolve().parents[2] / "screenshots"
-SIZES = {"small": {"width": 1280, "height": 800}, "large": {"width": 2560, "height": 1440}}
-TOO_WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture
 def room():
     user, run = make_room(role=Role.ADMIN)
     group = make_held(run)
+    dress(group)
     job = Job(make_life(run=run))
 
     def train():
@@ -32,13 +28,23 @@ def room():
     return user, run, group
 
 
-def picture(page, name: str) -> None:
-    """Both themes, both sizes; the page is loaded once."""
-    for theme, (size, viewport) in itertools.product(("light", "dark"), SIZES.items()):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # no picture in mid-transition
-        page.set_viewport_size(viewport)
-        assert page.evaluate(TOO_WIDE) <= 0, f"{name} is too wide in {size}"
-        page.screenshot(path=PICTURES / f"{name}-{theme}-{size}.png")
+def dress(group) -> None:
+    """A log, a signal, a reference patch and a grading, so that their pages have something to show."""
+    rollout = group.trajectories.get(letter="A")
+    rollout.log = bodies.write_bytes(b"collected 7 items\n\x1b[31mFAILED test_answer - 41 != 42\x1b[0m\n" * 20)
+    rollout.log_bytes = 940
+    rollout.save()
+    place = {"kind": "event", "event": 4, "quote": "1 failed"}
+    Signal.objects.create(trajectory=rollout, detector="H3", words="it ends early", is_strong=True, place=place)
+    Task.objects.filter(pk=group.task.pk).update(
+        reference_patch=bodies.write_bytes(small_patch()),
+        base_commit="5a1d0c3",
+        repository_url="https://git.example/x.git",
+    )
+    said = bodies.write_events([*EVENTS[:3], {"kind": "system", "role": "retry", "text": "A has no score"}])
+    Grading.objects.create(
+        group=group, grader="agentic", transcript=said.sha256, event_count=said.events, state="valid"
+    )
 
 
 def test_pages_fit_and_are_pictured(page, server, room, watch):
@@ -55,6 +61,11 @@ def test_pages_fit_and_are_pictured(page, server, room, watch):
         ("groups", "/groups/", "tbody tr"),
         ("group", f"/groups/{group.pk}/?left=A&right=B", ".sum-check"),
         ("trajectory", f"/groups/{group.pk}/candidates/A/?at=4#e4", "#e4"),
+        ("trajectory-log", f"/groups/{group.pk}/candidates/A/log?line=2#l2", "#l2"),
+        ("trajectory-print", f"/groups/{group.pk}/candidates/A/print", ".event-body"),
+        ("task", f"/tasks/{group.task.pk}/", "#reference"),
+        ("team-new", "/new-team", "main form"),
+        ("transcript", f"/gradings/{group.gradings.get().pk}/?at=1#e1", "#e1"),
         ("history", f"/groups/{group.pk}/history", "tbody tr"),
         ("tasks", "/tasks/", "tbody tr"),
         ("team", "/teams/readers/", "tbody tr"),

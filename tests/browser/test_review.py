@@ -20,7 +20,7 @@ SELECT = """(row) => {
   getSelection().addRange(range);
 }"""
 IS_IN_VIEW_OF_ITS_COLUMN = """(row) => {
-  const at = row.getBoundingClientRect(), column = row.closest(".diff-column").getBoundingClientRect();
+  const at = row.getBoundingClientRect(), column = row.closest(".columns").getBoundingClientRect();
   return at.top >= column.top && at.bottom <= column.bottom;
 }"""
 SELECT_FROM_TO = """([from, to]) => {
@@ -71,7 +71,7 @@ def test_a_group_is_claimed_from_the_queue_and_released(page, server, room):
 
 
 def test_two_diffs_stand_side_by_side_and_their_files_come_when_they_are_seen(reviewing):
-    left, right = reviewing.locator(".diff-column").all()
+    left, right = (reviewing.locator(f".diff-side[data-letter={letter}]") for letter in "AB")
     expect(left.locator("#A-f0 tr.is-add .code")).to_have_text("    return 42")
     expect(right.locator("#B-f0")).to_contain_text("return 6 * 7")
     last = right.locator("#B-f8")
@@ -85,10 +85,10 @@ def test_two_diffs_stand_side_by_side_and_their_files_come_when_they_are_seen(re
 
 def test_other_candidates_take_a_side_without_a_reload(reviewing, room):
     reviewing.locator("select[name=right]").select_option("D")
-    expect(reviewing.locator(".diff-column").nth(1)).to_contain_text("return 43")
+    expect(reviewing.locator(".diff-side[data-letter=D]").first).to_contain_text("return 43")
     expect(reviewing).to_have_url(re.compile("right=D"))
     reviewing.locator("#card-C .candidate-letter").click()
-    expect(reviewing.locator(".diff-column").nth(1)).to_contain_text("return 40 + 2")
+    expect(reviewing.locator(".diff-side[data-letter=C]").first).to_contain_text("return 40 + 2")
     expect(reviewing.locator("#card-C")).to_have_class(re.compile("is-right"))
     for tab, words in (("Trajectory", "cat app.py"), ("Tests", "test_answer"), ("Checks", "not inspected yet")):
         reviewing.get_by_role("link", name=re.compile(f"^{tab}")).click()
@@ -179,7 +179,7 @@ def test_a_citation_quotes_the_code_alone_and_no_line_that_was_not_selected(revi
     reviewing.evaluate(SELECT_FROM_TO, ["#B-f1-R2", "#B-f1-R3"])
     cited("extra/module_0.py:2", lines[0])
     reviewing.evaluate(SELECT_FROM_TO, ["#B-f1-R2", "#B-f1-R4"])
-    cited("extra/module_0.py:2-3", " ".join(lines))
+    cited("extra/module_0.py:2-3", "\n    ".join(lines))
 
 
 @pytest.mark.parametrize("typed", ["7", "0", "4.5"])

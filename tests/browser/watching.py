@@ -11,12 +11,14 @@ document.addEventListener("securitypolicyviolation", (event) => {
 
 # htmx logs a request that a newer one or the next page cancelled; what fails otherwise is told on the page itself.
 CANCELLED = ("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
+OFFLINE = "net::ERR_INTERNET_DISCONNECTED"  # only a test that takes the network away sees it
 
 
 class Watch:
     def __init__(self):
         self.faults: list[str] = []
         self.expected_statuses: set[int] = set()  # answers that a test asks for; Chromium logs them as errors
+        self.expected_texts: tuple[str, ...] = ()  # what a test that takes the server away makes Chromium say
 
     def over(self, context: BrowserContext) -> None:
         context.add_init_script(TELL_OF_VIOLATIONS)
@@ -28,8 +30,10 @@ class Watch:
         page.on("dialog", self._dialog)
 
     def _console(self, message: ConsoleMessage) -> None:
-        expected = any(f"a status of {status} " in message.text for status in self.expected_statuses)
-        expected = expected or message.text.startswith(CANCELLED)
+        said = ("a status of {} ", "Response Status Error Code {} ")  # the browser's words, and htmx's
+        expected = any(words.format(s) in message.text for s in self.expected_statuses for words in said)
+        expected = expected or message.text.startswith(CANCELLED) or OFFLINE in message.text
+        expected = expected or any(words in message.text for words in self.expected_texts)
         if message.type in ("error", "warning") and not expected:
             self.faults.append(f"{message.type}: {message.text}")
 

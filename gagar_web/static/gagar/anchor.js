@@ -25,12 +25,20 @@
     folded.previousElementSibling?.querySelector(".fold-toggle")?.setAttribute("aria-expanded", "true");
   }
 
+  const fileOf = (id) => id && id.match(/^(.+-f\d+)-[LR]\d+$/)?.[1];
+
+  /* A line that is not on the page: its file is asked for, or the tab that has its file. */
   function load(id) {
-    const link = document.querySelector(`a[href$="#${CSS.escape(id)}"][data-file]`);
-    const file = link && document.getElementById(link.dataset.file);
+    const name = fileOf(id);
+    const file = name && document.getElementById(name);
+    const diff = document.querySelector("#workbench:not([data-tab=diff]) .tab[data-key=d]");
+    if (name && !file && diff) return location.assign(`${diff.getAttribute("href")}#${id}`);
+    const further = document.querySelector("[data-rest-files]"); // of many files the page has the first ones
+    if (name && !file && further) return htmx.trigger(further, "open-file");
     if (!file) return;
     const rest = file.querySelector("[data-lazy]");
     if (rest && window.htmx) htmx.trigger(rest, "open-file");
+    else file.querySelector("[data-more-rows]")?.click(); // of a long file the part that has the line
     file.scrollIntoView({ block: "center" });
   }
 
@@ -48,6 +56,12 @@
     void target.offsetWidth; // restarts the animation
     target.classList.add("is-target");
   }
+
+  /* Of many files those up to the wanted one come at once, with its lines. */
+  document.addEventListener("htmx:configRequest", (event) => {
+    const name = ours && event.target.matches("[data-rest-files]") && fileOf(wanted());
+    if (name && !document.getElementById(name)) event.detail.parameters.to = name;
+  });
 
   addEventListener("hashchange", () => { ours = true; land(true); });
   document.addEventListener("click", (event) => {

@@ -10,7 +10,18 @@
   const ready = (element) => !element.disabled && element.getAttribute("aria-disabled") !== "true";
   let first = ""; // the first half of a pair such as "g q"
   let firstAt = 0;
+  let coming = []; // requests for the workbench whose answer is not drawn yet
+  const waiting = []; // keys for its links meanwhile: a link there leads on from what is about to go
   let lastId = ""; // the item that was focused last: parts are swapped, the reader's place stays
+
+  function isComing() {
+    coming = coming.filter((request) => request.readyState !== XMLHttpRequest.DONE);
+    return coming.length > 0;
+  }
+
+  function pressWaiting() {
+    while (waiting.length && !isComing()) press(waiting.shift());
+  }
 
   function press(key) {
     const all = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)];
@@ -18,6 +29,7 @@
     const element = inRow || all.find((one) => visible(one) && !one.closest("[data-item]")) || null;
     if (!element) return false;
     if (element.matches("input, textarea") && !element.matches("[type=checkbox]")) element.focus();
+    else if (element.matches("#workbench a[hx-get]") && isComing()) waiting.push(key);
     else if (ready(element)) element.click();
     return true;
   }
@@ -83,8 +95,18 @@
     return press(event.key);
   }
 
+  /* Out of a field, back to the item in hand, so that the other keys work again. */
+  function leave(field) {
+    field.blur();
+    const item = focused() || document.getElementById(lastId);
+    item?.focus({ preventScroll: true });
+  }
+
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && document.querySelector(".target-overlay:target")) location.hash = "";
+    if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
+      if (document.querySelector(".target-overlay:target")) location.hash = "";
+      if (event.target.closest?.(FIELD) || event.target.matches?.("input")) leave(event.target);
+    }
     if (event.defaultPrevented || rests(event)) return;
     if (handle(event)) event.preventDefault();
   });
@@ -96,6 +118,10 @@
     const item = event.target.closest("[data-roving] [data-item]");
     if (item && !event.target.closest("a, button, input, select, label, summary")) focus(item);
   });
+  document.addEventListener("htmx:beforeSend", ({ detail }) => {
+    if (detail.target?.id === "workbench") coming.push(detail.xhr);
+  });
+  document.addEventListener("htmx:afterRequest", pressWaiting); // after the swap: parts are drawn at once
   document.addEventListener("htmx:afterSettle", markAgain);
   window.gagarKeys = { rests, items, focused, focus };
 })();

@@ -23,9 +23,19 @@
   }
 
   function changed(kind) {
+    document.body.dispatchEvent(new CustomEvent("live-hint", { bubbles: true })); // curves are quicker than whole parts
     kinds.add(kind);
     if (!waiting) waiting = setTimeout(tell, Math.max(0, MIN_GAP_MS - (performance.now() - last)));
   }
+
+  /* A filter replaces a part with what the server read when it was asked: of a hint since then the new part knows nothing,
+     and what the old one asked for goes with it. */
+  document.body?.addEventListener("htmx:beforeRequest", ({ detail }) => {
+    if (detail.elt.matches("form.filters")) detail.xhr.askedAt = performance.now();
+  });
+  document.body?.addEventListener("htmx:afterSettle", ({ detail }) => {
+    if (last > detail.xhr?.askedAt) changed("all");
+  });
 
   const clock = (date) => date.toTimeString().slice(0, 8);
 
@@ -46,21 +56,26 @@
 
   function open() {
     clearTimeout(retry);
+    const left = socket;
+    socket = null; // its close is ours and needs no words
+    left?.close();
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    socket = new WebSocket(`${scheme}//${location.host}${path}`);
-    socket.addEventListener("open", () => {
+    const mine = new WebSocket(`${scheme}//${location.host}${path}`);
+    socket = mine;
+    mine.addEventListener("open", () => {
       const again = tries > 0;
       tries = 0;
       show("live");
       if (again) changed("all"); // what happened meanwhile was not hinted
     });
-    socket.addEventListener("message", (event) => {
+    mine.addEventListener("message", (event) => {
       let hint = {};
       try { hint = JSON.parse(event.data); } catch { /* a hint needs no content */ }
       seenAt = new Date();
       changed(hint.type || "all");
     });
-    socket.addEventListener("close", (event) => {
+    mine.addEventListener("close", (event) => {
+      if (socket !== mine) return;
       if ([4401, 4403, 4404].includes(event.code)) return show("lost");
       tries += 1;
       const pause = Math.min(15000, 500 * 2 ** Math.min(tries, 5)) * (0.75 + Math.random() / 2);
@@ -70,31 +85,61 @@
     });
   }
 
+  /* After sleep a socket can look open for ever, though the server gave it up: it is opened anew, and all is asked again. */
+  const ASLEEP_MS = 10_000; // no tick for so long: the machine slept, or the tab did
+  let ticked = Date.now();
+  function wake() {
+    if (document.visibilityState !== "visible") return;
+    const slept = Date.now() - ticked;
+    ticked = Date.now();
+    if (slept > ASLEEP_MS) again();
+  }
+  function again() {
+    tries = Math.max(tries, 1);
+    open();
+  }
+
   if (path) {
     open();
+    setInterval(wake, 1000);
+    document.addEventListener("visibilitychange", wake);
+    addEventListener("online", again);
+    addEventListener("offline", () => { retryAt = Date.now() + 1000; show("lost"); });
     setInterval(() => { if (banner && !banner.hidden) show("lost"); }, 1000);
     banner?.querySelector("[data-retry-now]")?.addEventListener("click", open);
   }
 
   // --- a part that could not be fetched: in the words of the refusal where there are some
-  function failed(words) {
+  let lost = null; // what asked: its words stay until it is answered
+  function failed(element, words, isOld) {
     const alert = document.getElementById("request-failed");
     if (!alert) return;
+    lost = element;
     if (words) alert.querySelector("[data-refusal-words]").textContent = words;
+    alert.querySelector("[data-reload-now]").hidden = !isOld;
     alert.hidden = false;
   }
+  document.querySelector("[data-reload-now]")?.addEventListener("click", () => {
+    if (window.gagarReview) window.gagarReview.isLeaving = true; // what was typed is kept in this tab
+    location.reload();
+  });
   let leaving = -Infinity;
   addEventListener("beforeunload", () => { leaving = performance.now(); });
-  document.body?.addEventListener("htmx:sendError", () => {
+  const isQuiet = (event) => event.detail.elt?.hasAttribute?.("data-quiet"); // asks by itself, and again: nothing was lost
+  document.body?.addEventListener("htmx:sendError", (event) => {
+    if (isQuiet(event)) return;
     if (performance.now() - leaving < 3000) return; // the next page cancels what this one still asked for
-    failed("The server did not answer. Nothing was saved; try again.");
+    failed(event.detail.elt, "The server did not answer. Nothing was saved; try again.");
   });
   document.body?.addEventListener("htmx:responseError", (event) => {
+    if (isQuiet(event)) return;
     const page = new DOMParser().parseFromString(event.detail.xhr.responseText || "", "text/html");
-    const said = page.querySelector("[data-refusal] p")?.textContent.trim();
-    failed(said || `The server answered ${event.detail.xhr.status}. Nothing was saved.`);
+    const said = page.querySelector("[data-refusal] p");
+    const words = said?.textContent.trim() || `The server answered ${event.detail.xhr.status}. Nothing was saved.`;
+    failed(event.detail.elt, words, Boolean(said?.hasAttribute("data-reload")));
   });
-  document.body?.addEventListener("htmx:afterOnLoad", () => {
+  document.body?.addEventListener("htmx:afterOnLoad", (event) => {
+    if (!event.detail.successful || (lost?.isConnected && lost !== event.detail.elt)) return; // said after refusals too
     document.getElementById("request-failed")?.setAttribute("hidden", "");
   });
 })();

@@ -8,7 +8,6 @@
   const seen = new Map(); // name and value of a checkbox, name of the rest -> last value
   const undone = [];
   let announce = 0;
-  let leaving = false;
 
   const idOf = (field) => (field.type === "checkbox" ? `${field.name}=${field.value}` : field.name);
   const find = (id) => fields().find((field) => idOf(field) === id);
@@ -74,6 +73,7 @@
     const unsaved = edits.length ? "You have unsaved edits" : "";
     const past = document.body.classList.contains("is-past") ? "The deadline has passed: reload to see what counts" : "";
     for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, past || unsaved);
+    document.dispatchEvent(new CustomEvent("draft-typed"));
   }
 
   function tell() {
@@ -100,25 +100,6 @@
     refresh();
     tell();
   }
-
-  // --- an edit made while a draft is on its way: the answer replaces the fields, the newer value stays
-  let asked = new Map();
-  let newer = [];
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.target.id === "ranking") asked = new Map(fields().map((field) => [idOf(field), value(field)]));
-  });
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target?.id !== "ranking") return;
-    const since = fields().filter((field) => asked.has(idOf(field)) && asked.get(idOf(field)) !== value(field));
-    newer = since.map((field) => [idOf(field), value(field)]);
-  });
-  document.addEventListener("htmx:afterSwap", () => {
-    for (const [id, last] of newer) {
-      const field = find(id);
-      if (field) put(field, last);
-    }
-    newer = [];
-  });
 
   // --- places inside a tier: groups of equal place are ties
   const placeOf = (card) => card.querySelector("input[name^='place-']");
@@ -181,6 +162,16 @@
     return true;
   }
 
+  /* Left and right walk over the criteria of the candidate in hand. */
+  function criterion(by) {
+    const card = document.activeElement?.closest?.(".candidate-card");
+    const list = [...(card?.querySelectorAll("input.score:enabled") || [])];
+    if (!list.length) return false;
+    const at = list.indexOf(document.activeElement);
+    list[at < 0 ? (by > 0 ? 0 : list.length - 1) : Math.min(list.length - 1, Math.max(0, at + by))].focus();
+    return true;
+  }
+
   // --- sides
   let wanted = {}; // side -> letter, until the workbench shows it: a key may fall between two answers
 
@@ -196,8 +187,10 @@
   function cycle(side, by) {
     const select = document.querySelector(`select[name=${side}]`);
     if (!select) return false;
-    const letters = [...select.options].map((option) => option.value);
-    const at = letters.indexOf(wanted[side] ?? select.value);
+    const other = document.querySelector(`select[name=${side === "left" ? "right" : "left"}]`)?.value; // never twice
+    const here = wanted[side] ?? select.value;
+    const letters = [...select.options].map((option) => option.value).filter((one) => one !== other || one === here);
+    const at = letters.indexOf(here);
     return pick(side, letters[(at + by + letters.length) % letters.length]);
   }
 
@@ -221,12 +214,6 @@
     }
   }
 
-  function foldAll() {
-    const toggles = [...document.querySelectorAll(".fold-row .fold-toggle")];
-    const open = toggles.some((toggle) => toggle.getAttribute("aria-expanded") !== "true");
-    for (const toggle of toggles) fold(toggle, open);
-  }
-
   function fold(toggle, open) {
     const rows = toggle.closest("tbody")?.nextElementSibling;
     if (!rows) return;
@@ -248,19 +235,32 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!window.gagarKeys || window.gagarKeys.rests(event)) return;
+    if (event.defaultPrevented || !window.gagarKeys || window.gagarKeys.rests(event)) return;
     const card = window.gagarKeys.focused();
     const key = event.key;
     const done =
       (/^[1-5]$/.test(key) && score(key)) ||
       (event.shiftKey && key === "ArrowUp" && card && (move(card, "up"), true)) ||
       (event.shiftKey && key === "ArrowDown" && card && (move(card, "down"), true)) ||
+      (!event.shiftKey && key === "ArrowLeft" && criterion(-1)) ||
+      (!event.shiftKey && key === "ArrowRight" && criterion(1)) ||
       (key === "=" && card && (move(card, "tie"), true)) ||
       (key === "/" && card && !document.querySelector("[data-key='/']") && (move(card, "split"), true)) ||
       ("[]".includes(key) && cycle("left", key === "[" ? -1 : 1)) ||
       ("{}".includes(key) && cycle("right", key === "{" ? -1 : 1)) ||
       ((key === "e" || key === "E") && stepEvidence(key === "e" ? 1 : -1));
     if (done) event.preventDefault();
+  });
+
+  document.addEventListener("card-dropped", ({ detail: { card, target, where } }) => {
+    const place = placeOf(card);
+    if (!target || !place || place.disabled || card.parentElement !== target.parentElement) return; // a tier follows scores
+    const groups = lane(card).map((group) => group.filter((one) => one !== card));
+    const at = groups.findIndex((group) => group.includes(target));
+    if (where === "tie") groups[at].push(card);
+    else groups.splice(where === "before" ? at : at + 1, 0, [card]);
+    arrange(groups);
+    window.gagarKeys.focus(card);
   });
 
   document.addEventListener("input", (event) => {
@@ -274,7 +274,6 @@
     const at = (selector) => event.target.closest(selector);
     if (at("[aria-disabled=true]")) return event.preventDefault();
     if (at("[data-undo]")) undo();
-    if (at("[data-fold-all]")) foldAll();
     const toggle = at(".fold-row .fold-toggle");
     if (toggle) fold(toggle, toggle.getAttribute("aria-expanded") !== "true");
     const shift = at("[data-move]");
@@ -284,17 +283,14 @@
     if (pick(event.altKey ? "left" : link.dataset.pick, link.dataset.letter)) event.preventDefault();
   });
 
-  document.addEventListener("change", (event) => {
-    if (event.target.matches("[data-words]")) document.body.classList.toggle("no-words", !event.target.checked);
-  });
   document.addEventListener("focusin", (event) => {
-    if (event.target.matches("input.score")) event.target.select();
+    if (event.target.matches("input.score") && !window.gagarReview.isDrawing) event.target.select();
   });
-  document.addEventListener("submit", () => { leaving = true; });
+  document.addEventListener("submit", () => { window.gagarReview.isLeaving = true; });
   addEventListener("beforeunload", (event) => {
-    if (!leaving && form() && fields().some(edited)) event.preventDefault();
+    if (!window.gagarReview.isLeaving && form() && fields().some(edited)) event.preventDefault();
   });
   document.addEventListener("htmx:afterSettle", () => { markSides(); refresh(); catchUp(); });
   document.addEventListener("DOMContentLoaded", () => { markSides(); refresh(); });
-  window.gagarReview = { refresh };
+  window.gagarReview = { refresh, fields, idOf, value, edited, find, put, isDrawing: false, isLeaving: false };
 })();

@@ -1,7 +1,7 @@
 """What a file's header says in plain words: rename, mode, binary, submodule, line ends, encoding. Core."""
 
 from grading.review.diffs.patch import FilePatch, Line
-from grading.review.diffs.text import HIDDEN, encoding_words, text_of, texts_of
+from grading.review.diffs.text import encoding_words, hides, texts_of
 
 SHORT_ID = 10
 LARGE_LINES = 2_000
@@ -104,7 +104,7 @@ def _reading(file: FilePatch) -> list[str]:
     if (words := encoding_words(file)) != "UTF-8":
         facts.append(f"encoding {words}")
     codecs = texts_of(file)
-    hidden = sum(bool(HIDDEN.search(text_of(line, codecs))) for line in file.lines if line.is_changed)
+    hidden = sum(hides(line.content, codecs[line.side]) for line in file.lines if line.is_changed)
     if hidden:
         facts.append(f"{hidden} changed line{'s' * (hidden > 1)} with invisible characters, shown by their code")
     return facts

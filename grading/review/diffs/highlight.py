@@ -3,13 +3,15 @@
 Lexers come from a short list by file name: a candidate's path must not pick any of pygments' 500.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Operator, String, _TokenType
+
+from grading.review.diffs.python_inks import python_tokens
 
 Tokens = list[tuple[str, str]]  # (class or "", text)
 
@@ -106,18 +108,23 @@ def highlight(path: str, lines: list[str], is_late: Callable[[], bool] | None = 
 def _lexed(language: str, lines: list[str], is_late: Callable[[], bool] | None) -> list[Tokens]:
     prose = _prose_lines(lines) if language == PYTHON else 0
     coloured: list[Tokens] = [[]]
-    # pygments takes a CR for a line end, so it must not see one
-    source = "\n".join(lines[prose:]).replace("\r", "\x00")
-    for count, (token, text) in enumerate(_lexer(language).get_tokens(source)):
+    source = "\n".join(lines[prose:])
+    tokens = python_tokens(source) if language == PYTHON else _others(language, source)
+    for count, (name, text) in enumerate(tokens):
         if is_late and count % TOKENS_PER_LOOK == 0 and is_late():
             return []
-        name = _class(token)
-        for n, piece in enumerate(text.replace("\x00", "\r").split("\n")):
+        for n, piece in enumerate(text.split("\n")):
             if n:
                 coloured.append([])
             if piece:
                 coloured[-1].append((name, piece))
     return [[("tok-s", line)] for line in lines[:prose]] + coloured[: len(lines) - prose]
+
+
+def _others(language: str, source: str) -> Iterator[tuple[str, str]]:
+    """Tokens by pygments, which takes a CR for a line end: it must not see one."""
+    for token, text in _lexer(language).get_tokens(source.replace("\r", "\x00")):
+        yield _class(token), text.replace("\x00", "\r")
 
 
 def _is_whole(done: list[Tokens], lines: list[str]) -> bool:

@@ -14,12 +14,16 @@ NO_NEWLINE = '<span class="eol" title="the file ends without a line end">no newl
 
 @dataclass(frozen=True, slots=True)
 class HunkText:
-    """Per line of a hunk: `texts` (clipped), their `tokens`, `tails` (HTML after the code), `ranges` by line index."""
+    """Per line of a hunk: `texts` (clipped), their `tokens`, `tails` (HTML after the code), `ranges` by line index.
+
+    `pairs` are the indices of deleted lines and of the added ones they became, both rising.
+    """
 
     texts: list[str]
     tokens: list[Tokens]
     tails: list[str]
     ranges: Mapping[int, Ranges]
+    pairs: list[tuple[int, int]]
 
 
 def read_hunk(
@@ -53,7 +57,8 @@ def read_hunk(
         if hunk.lines[old].eol != hunk.lines[new].eol:
             ends_differ |= {old, new}
     tails = [_tail(line, len(full[n]), n in ends_differ) for n, line in enumerate(hunk.lines)]
-    return HunkText(texts, _tokens(path, hunk.lines, texts, is_late) if highlight else plain(texts), tails, ranges)
+    tokens = _tokens(path, hunk.lines, texts, is_late) if highlight else plain(texts)
+    return HunkText(texts, tokens, tails, ranges, pairs)
 
 
 def _tail(line: Line, length: int, is_word: bool) -> str:

@@ -180,7 +180,10 @@ class _Reader:
             )
             return None
         reader, hunk = opened
-        while self.at < len(self.lines) and not is_next_header(self.lines, self.at, reader):
+        while True:
+            self.at = reader.take_run(self.lines, self.at)
+            if self.at >= len(self.lines) or is_next_header(self.lines, self.at, reader):
+                break
             raw = self.lines[self.at]
             if raw.startswith(b"\\ "):
                 reader.end_without_newline()
@@ -288,4 +291,5 @@ def _classified(file: FilePatch, header: Header, is_binary: bool) -> FilePatch:
         new_mode=header.new_mode,
         similarity=header.similarity,
         is_combined=header.parents > 1,
+        new_blob=(header.new_id or b"").decode("ascii"),
     )

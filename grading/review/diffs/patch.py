@@ -5,7 +5,9 @@ Content stays bytes (a patch may hold any encoding); paths and words for people 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from itertools import chain
+from typing import Literal, NamedTuple
 
 LineKind = Literal["context", "add", "del"]
 Side = Literal["new", "old"]
@@ -13,11 +15,11 @@ Status = Literal["added", "deleted", "modified", "renamed", "copied", "mode"]
 FileKind = Literal["text", "binary", "submodule", "symlink"]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of a hunk. `eol` is its line end in the file: LF, CRLF, or "" where the file ends without one.
 
-    `marks` holds the sign columns of a combined diff (one per parent), else "".
+    `marks` holds the sign columns of a combined diff (one per parent), else "". A tuple, because patches have many
+    lines and a frozen dataclass takes four times as long to make.
     """
 
     kind: LineKind
@@ -58,11 +60,12 @@ class Hunk:
     header_line: int = 0  # where the header stands in the patch, from 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FilePatch:
     """One file of a patch. `status` says what happened to it, `kind` what sort of file it is.
 
-    `notes` are facts in plain words for the file's header; `problems` say what could not be read.
+    `notes` are facts in plain words for the file's header; `problems` say what could not be read. Lines are counted
+    once: a parsed patch is kept, and every look at it asks for its counts.
     """
 
     old_path: str | None
@@ -74,6 +77,7 @@ class FilePatch:
     similarity: int | None = None
     hunks: tuple[Hunk, ...] = ()
     is_combined: bool = False
+    new_blob: str = ""  # git's name of the content after, as far as the header says it
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -91,21 +95,21 @@ class FilePatch:
 
     @property
     def lines(self) -> Iterator[Line]:
-        return (line for hunk in self.hunks for line in hunk.lines)
+        return chain.from_iterable(hunk.lines for hunk in self.hunks)
 
-    @property
+    @cached_property
     def added(self) -> int:
         return sum(line.kind == "add" for line in self.lines)
 
-    @property
+    @cached_property
     def removed(self) -> int:
         return sum(line.kind == "del" for line in self.lines)
 
-    @property
+    @cached_property
     def line_count(self) -> int:
         return sum(len(hunk.lines) for hunk in self.hunks)
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         return sum(len(line.content) + len(line.eol) for line in self.lines)
 

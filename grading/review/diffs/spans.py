@@ -17,9 +17,15 @@ def paint(tokens: Sequence[tuple[str, str]], ranges: Ranges, start: int = 0) -> 
     Returns:
         Escaped HTML; hidden characters shown by their code.
     """
+    hides = HIDDEN.search("".join([text for _, text in tokens]))
+    show = show_hidden if hides else _escaped
     out, at, edges = [], 0, [edge for pair in ranges for edge in pair]
     for name, text in tokens:
         end = at + len(text)
+        if not edges and at >= start:  # most lines
+            out.append(f'<span class="{name}">{show(text)}</span>' if name else show(text))
+            at = end
+            continue
         cuts = [at, *(edge for edge in edges if at < edge < end), end]
         for cut, right in zip(cuts, cuts[1:], strict=False):
             left = max(cut, start)
@@ -27,10 +33,14 @@ def paint(tokens: Sequence[tuple[str, str]], ranges: Ranges, start: int = 0) -> 
                 continue
             is_word = any(first <= left < last for first, last in ranges)
             classes = f"{name} word".strip() if is_word else name
-            piece = show_hidden(text[left - at : right - at])
+            piece = show(text[left - at : right - at])
             out.append(f'<span class="{classes}">{piece}</span>' if classes else piece)
         at = end
     return "".join(out)
+
+
+def _escaped(text: str) -> str:
+    return escape(text, quote=False)
 
 
 def show_hidden(text: str) -> str:

@@ -23,6 +23,7 @@ CONTROLS = (
     "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
 ).split()
 DELETE = 0x7F
+HIDDEN_ASCII = bytes(code for code in range(0x80) if HIDDEN.match(chr(code)))
 
 
 def utf16_of(file: FilePatch, side: Side) -> Utf16 | None:
@@ -117,6 +118,13 @@ def named(character: str) -> str:
     """Returns: what a hidden character is, for a title: its code point and Unicode name."""
     code = ord(character)
     return f"U+{code:04X} {unicodedata.name(character, 'control character')}"
+
+
+def hides(content: bytes, utf16: Utf16 | None = None) -> bool:
+    """Whether a line has a hidden character. ASCII, which most lines are, is not decoded: a line can have 5 MB."""
+    if content.isascii() and not utf16:
+        return len(content.translate(None, HIDDEN_ASCII)) != len(content)
+    return HIDDEN.search(line_text(content, utf16)) is not None
 
 
 def visible(text: str) -> str:

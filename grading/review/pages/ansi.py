@@ -42,7 +42,7 @@ def to_html(text: str) -> str:
     for line in text.split("\n"):
         shown, folded = _last_state(line)
         mark = (
-            f'<span class="quiet" title="{folded} earlier states of this line are folded">⟲{folded} </span>'
+            f'<span class="quiet fold-mark" title="{folded} earlier states of this line are folded">⟲{folded} </span>'
             if folded
             else ""
         )

@@ -3,17 +3,25 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from grading.grader import gather
+from grading import bodies
 from grading.grader.gather import KEPT_BYTES, event_reader, kept_patch
 from grading.grader.material import OUTCOME
 from grading.models import Trajectory
 from grading.review.anchors import Citation, Resolution, resolve
-from grading.review.diffs import Patch, Shares, shared_changes
+from grading.review.diffs import Patch, Shares, parse_patch, shared_changes
 
 
 def patch_of(trajectory: Trajectory) -> Patch:
     """The parsed patch; an empty one where none was submitted."""
-    return gather.patch_of(trajectory)[1]
+    if trajectory.patch_bytes > KEPT_BYTES:
+        return _large_patch(trajectory.patch)
+    return kept_patch(trajectory.patch)[1]
+
+
+@lru_cache(maxsize=2)
+def _large_patch(sha256: str) -> Patch:
+    """The two that a reader compares: their files are asked for one by one."""
+    return parse_patch(bodies.read_bytes(sha256))
 
 
 @lru_cache(maxsize=16)
@@ -33,7 +41,7 @@ def _resolved(citation: Citation, patch: str, event_body: str, event_count: int,
     return resolve(citation, patch=kept_patch(patch)[1], event_text=text, event_count=event_count, results=results)
 
 
-def resolved(citation: Citation, trajectory: Trajectory) -> Resolution:
+def resolved(citation: Citation, trajectory: Trajectory, checks: Iterable[str] = ()) -> Resolution:
     """Where a citation stands now. Only a cited event that is not where it was opens an event body."""
-    results = frozenset(test["name"] for test in trajectory.tests) | {OUTCOME}
+    results = frozenset(test["name"] for test in trajectory.tests) | {OUTCOME, *checks}
     return _resolved(citation, trajectory.patch, trajectory.event_body, trajectory.event_count or 0, results)

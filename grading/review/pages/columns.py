@@ -1,35 +1,36 @@
-"""The two candidates side by side: files of a diff closed until they are wanted, results, checks, trajectories."""
+"""What stands above and beside the two diffs: tabs, heads, test results, checks, signals."""
+
+from collections.abc import Iterable
 
 from django.urls import reverse
-from django.utils.safestring import mark_safe
 
-from grading.models import Signal, Trajectory
-from grading.review.diffs import (
-    FilePatch,
-    RowOptions,
-    closed_words,
-    file_head_html,
-    file_rows_html,
-    header_facts,
-)
+from grading.models import Check, Signal, Trajectory
 from grading.review.diffs.facts import size_words
 from grading.review.diffs.text import visible
-from grading.review.drafts import is_ranked
 from grading.review.pages import evidence
-from grading.review.pages.bodies_read import patch_of, shares_of
-from grading.review.pages.sitting import Sitting
+from grading.review.pages.look import Look
+from grading.review.pages.sitting import FAILING, Sitting
 
-TABS = (("diff", "Diff", "d"), ("events", "Trajectory", "t"), ("tests", "Tests", "s"), ("checks", "Checks", "h"))
-ROWS_AT_ONCE = 4_000
+TABS = (
+    ("diff", "Diff", "d"),
+    ("interdiff", "Interdiff", "i"),
+    ("events", "Trajectory", "t"),
+    ("tests", "Tests", "s"),
+    ("checks", "Checks", "h"),
+)
+FAILING_BESIDE = 20
 EQUAL_TESTS = 50
 MOST_TESTS = 5_000
 NOBODY = {"letter": "", "outcome": "", "integrity": "", "tier": None, "files": (), "notes": (), "signals": ()}
 
 
-def tabs(left: Trajectory | None, right: Trajectory | None, signals: list[Signal]) -> list[dict]:
-    results = {test["name"] for t in (left, right) if t for test in t.tests}
-    counts = {"diff": None, "events": None, "tests": len(results), "checks": len(signals)}
-    return [{"key": key, "label": label, "shortcut": shortcut, "count": counts[key]} for key, label, shortcut in TABS]
+def tabs(pair: Iterable[Trajectory | None], signals: list[Signal], checks: list[Check], look: Look) -> list[dict]:
+    results = {test["name"] for t in pair if t for test in t.tests}
+    counts = {"tests": len(results), "checks": len(signals) + len(checks)}
+    return [
+        {"key": key, "label": label, "shortcut": shortcut, "count": counts.get(key), "href": look.href(tab=key)}
+        for key, label, shortcut in TABS
+    ]
 
 
 def head(sitting: Sitting, trajectory: Trajectory | None) -> dict:
@@ -55,80 +56,70 @@ def no_events_words(trajectory: Trajectory) -> str:
     return "Events: none given." if trajectory.event_count is None else "The trajectory that was given has no event."
 
 
-def diff_column(sitting: Sitting, trajectory: Trajectory | None, shown: tuple[str, ...]) -> dict:
-    """One candidate's files: cited ones open, the others as a line that loads on demand."""
-    column = head(sitting, trajectory)
-    if trajectory is None:
-        return column
-    patch, cited = patch_of(trajectory), evidence.cited_lines(sitting, trajectory)
-    notes = [visible(note) for note in (*patch.problems, *patch.notes)]
-    column |= {
-        "stat": f"{len(patch.files)} file{'s' * (len(patch.files) != 1)}",
-        "adds": f"{patch.added:,}",
-        "dels": f"{patch.removed:,}",
-        "notes": notes,
-        "files": [_closed(sitting, trajectory, n, file, cited.get(n)) for n, file in enumerate(patch.files)],
-        "no_patch_words": f"{trajectory.letter} submitted no patch." if patch.is_empty else "Nothing in it is a diff.",
-        "footnote": f"{size_words(patch.size_bytes)} of patch.",
-    }
-    return column
+def checks_of(left: Trajectory | None, right: Trajectory | None) -> list[Check]:
+    """The targeted checks of both candidates, and those of the base."""
+    one = left or right
+    if one is None:
+        return []
+    shown = {t.pk for t in (left, right) if t}
+    return [check for check in one.group.checks.all() if check.trajectory_id is None or check.trajectory_id in shown]
 
 
-def _closed(sitting: Sitting, trajectory: Trajectory, index: int, file: FilePatch, cited: dict | None) -> dict:
-    url = reverse("group-file", args=[sitting.group.pk, trajectory.letter, index])
-    shown = {
-        "id": f"{trajectory.letter}-f{index}",
-        "path": file.path,
-        "head": mark_safe(file_head_html(file)),  # noqa: S308  (the engine escapes every byte of a patch)
-        "html": None,
-        "closed": closed_words(file) or "",
-        "says": "" if file.hunks else visible(" · ".join((*file.problems, *header_facts(file))) or "No lines to show"),
-        "rows": file.line_count,
-        "url": url,
-        "next_url": "",
-    }
-    if cited and file.hunks:
-        # What is in the page itself must be readable without scripts: nothing is folded.
-        shown |= _rows(sitting, trajectory, index, file, cited, url=url)
-    return shown
-
-
-def _rows(
-    sitting: Sitting, trajectory: Trajectory, index: int, file: FilePatch, cited: dict, *, url: str, first=0, fold=False
+def checks_column(
+    sitting: Sitting, trajectory: Trajectory | None, signals: list[Signal], checks: list[Check], shown
 ) -> dict:
-    shares = shares_of(t for t in sitting.trajectories if is_ranked(t, sitting.group))
-    options = RowOptions(
-        letter=trajectory.letter, index=index, shares=shares, fold=fold, first_row=first, max_rows=ROWS_AT_ONCE
-    )
-    end = first + ROWS_AT_ONCE
-    return {
-        "html": mark_safe(file_rows_html(file, cited=cited, options=options)),  # noqa: S308
-        "next_url": f"{url}?first={end}" if end < file.line_count else "",
-    }
-
-
-def opened_file(sitting: Sitting, trajectory: Trajectory, index: int, *, first: int, fold: bool) -> dict | None:
-    """One file with its rows; None where the patch has no such file."""
-    files = patch_of(trajectory).files
-    if not 0 <= index < len(files):
-        return None
-    file = _closed(sitting, trajectory, index, files[index], None)
-    if files[index].hunks:
-        cited = evidence.cited_lines(sitting, trajectory).get(index, {})
-        file |= _rows(sitting, trajectory, index, files[index], cited, url=file["url"], first=first, fold=fold)
-    else:
-        file["html"] = file["says"]
-    return file
-
-
-def checks_column(sitting: Sitting, trajectory: Trajectory | None, signals: list[Signal], shown) -> dict:
     column = head(sitting, trajectory)
     if trajectory is None:
         return column
     mine = [signal for signal in signals if signal.trajectory_id == trajectory.pk]
     rows = evidence.signal_rows(sitting, trajectory, mine, shown)
     words = f"{len(rows)} signal{'s' * (len(rows) != 1)}" if trajectory.group.inspected_at else "not inspected yet"
-    return column | {"signals": rows, "checks_words": words}
+    ran = check_rows(sitting, trajectory, checks)
+    if ran:
+        words = f"{len(ran)} check{'s' * (len(ran) != 1)}, {words}"
+    return column | {"signals": rows, "checks": ran, "checks_words": words}
+
+
+def check_rows(sitting: Sitting, trajectory: Trajectory, checks: list[Check]) -> list[dict]:
+    """A candidate's checks, then those of the base; what a check printed is loaded when it is asked for."""
+    mine = [check for check in checks if check.trajectory_id == trajectory.pk]
+    return [_check(sitting, check) for check in [*mine, *(c for c in checks if c.trajectory_id is None)]]
+
+
+def _check(sitting: Sitting, check: Check) -> dict:
+    argv = check.asked.get("argv") if isinstance(check.asked, dict) else None
+    return {
+        "name": check.name,
+        "of": "base" if check.trajectory_id is None else "",
+        "outcome": check.outcome,
+        "words": visible(sitting.lettered(check.words)),
+        "argv": visible(sitting.lettered(" ".join(map(str, argv or ())))[:300]),
+        "duration": f"{check.duration_s:.1f} s",
+        "output_url": reverse("check-output", args=[sitting.group.pk, check.pk]) if check.output else "",
+        "output_words": size_words(check.output_bytes),
+    }
+
+
+def beside(sitting: Sitting, trajectory: Trajectory | None, checks: list[Check], look: Look) -> dict:
+    """Results in the head of a diff: in a few words, and in full where the reader wants them beside it."""
+    if trajectory is None:
+        return {}
+    failing = [test for test in trajectory.tests if test.get("status") in FAILING]
+    ran = check_rows(sitting, trajectory, checks)
+    words = []
+    if trajectory.tests:
+        many = f"{len(trajectory.tests):,} test{'s' * (len(trajectory.tests) != 1)}"
+        words.append(f"{len(failing)} of {many} fail{'s' * (len(failing) == 1)}" if failing else f"{many}, none fails")
+    if ran:
+        words.append(f"{sum(check['outcome'] == 'passed' for check in ran)} of {len(ran)} checks passed")
+    found = {"results_words": ", ".join(words) or "no test results"}
+    if look.has_results:
+        tests = [
+            {"name": visible(str(test["name"])), "message": visible(str(test.get("message") or "")[:500])}
+            for test in failing[:FAILING_BESIDE]
+        ]
+        found |= {"failing": tests, "more_failing": len(failing) - len(tests), "checks": ran}
+    return found
 
 
 def results(left: Trajectory | None, right: Trajectory | None, *, show_all: bool) -> dict:

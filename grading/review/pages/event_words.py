@@ -7,15 +7,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grading.integrity.events import command_text, event_text, is_acting
+from grading.integrity.events import command_text, event_text, is_acting, tool_names
 from grading.review.diffs.text import visible
 from grading.review.pages.ansi import plain
+from grading.review.pages.images import without
 
 KINDS = ("message", "action", "observation", "edit", "test", "submit", "system")
 SOURCES = {"agent": "action", "user": "message", "system": "system", "environment": "observation"}
 LINE_CHARS = 200
 WRAPPER = re.compile(r"</?\w+>|<returncode>-?\d+</returncode>")  # how a scaffold frames what came back
 READ_CHARS = 20_000  # of a text, to find its first line
+EDITORS = frozenset("edit insert create str_replace_editor str_replace_based_edit_tool apply_patch write_file".split())
+ENDINGS = frozenset({"submit", "finish"})
+COMMAND_CHARS = 4_000  # of a command, to tell what it does
+FIRST = (  # a command's beginning: settings before it, and what runs it
+    r"(?:^|[;&|(]|\n)\s*(?:[A-Z_]{1,40}=\S{0,200}\s+)*"
+    r"(?:(?:timeout|time|uv run|poetry run|python[\d.]*(?: -m)?)\s+(?:\d+s?\s+)?)*"
+)
+RUNNERS = r"pytest|py\.test|tox|nox|nosetests|unittest|ctest|rspec|jest|vitest|phpunit|runtests\.py|bin/test"
+WITH_TEST = r"(?:go|cargo|npm|yarn|pnpm|make|mvn|gradle|dotnet|manage\.py)\s+(?:run\s+)?test"
+TESTS = re.compile(rf"{FIRST}(?:[\w./-]{{0,100}}/)?(?:{RUNNERS}|{WITH_TEST})\b")
+WRITERS = r"sed\s+(?:-\w+\s+)*-i|perl\s+-\w*i|apply_patch|git\s+apply|patch\s+-p|(?:cat|tee)\b[^\n]*<<"
+EDITS = re.compile(f"{FIRST}(?:{WRITERS})")
+LOOKS = re.compile(r"\s*(?:view|open|show)\b")
+PARTS = 20  # fields of one call that are shown each by itself
 
 
 @dataclass(frozen=True)
@@ -35,10 +50,23 @@ def kind_of(event: Mapping[str, Any]) -> str:
     return SOURCES.get(source, "message") if isinstance(source, str) else "message"
 
 
+def seen_kind(event: Mapping[str, Any]) -> str:
+    """Returns: `kind_of`; an action that edits, tests or submits by its tool or command as that."""
+    kind = kind_of(event)
+    if kind != "action":
+        return kind
+    command, tools = command_text(event)[:COMMAND_CHARS], set(tool_names(event))
+    if tools & ENDINGS:
+        return "submit"
+    if (tools & EDITORS and not LOOKS.match(command)) or EDITS.search(command):
+        return "edit"
+    return "test" if TESTS.search(command) else kind
+
+
 def line_of(event: Mapping[str, Any]) -> str:
     """Returns: the first line that says something, at most 200 characters, nothing hidden in it."""
     text = command_text(event) if is_acting(event) else ""
-    text = plain((text or event_text(event))[:READ_CHARS])
+    text = plain(without((text or event_text(event))[:READ_CHARS]))
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     line = next((line for line in lines if not WRAPPER.fullmatch(line)), lines[0] if lines else "")
     line = visible(" ".join(line.split()))
@@ -72,16 +100,23 @@ def parts_of(event: Mapping[str, Any]) -> list[Part]:
     parts = [Part(_text(event.get("role")), said)]
     thought = _text(event.get("reasoning_content"))
     parts.append(Part("reasoning", thought))
-    parts.append(Part(_text(event.get("tool")) or "arguments", _text(event.get("args"))))
+    parts += _fields(_text(event.get("tool")) or "arguments", event.get("args"))
     for call in _list(event.get("tool_calls")):
         if isinstance(call, Mapping):
-            parts.append(Part(_text(call.get("function_name")) or "call", _text(call.get("arguments"))))
+            parts += _fields(_text(call.get("function_name")) or "call", call.get("arguments"))
     observation = event.get("observation")
     results = observation.get("results") if isinstance(observation, Mapping) else observation
     for result in _list(results):
         content = result.get("content") if isinstance(result, Mapping) else result
         parts.append(Part("observation", _text(content)))
     return [Part(visible(part.title[:80]), part.text) for part in parts if part.text]
+
+
+def _fields(title: str, arguments: Any) -> list[Part]:
+    """What a call is given, field by field, so that a text with many lines is read as such a text."""
+    if not isinstance(arguments, Mapping) or not 1 < len(arguments) <= PARTS:
+        return [Part(title, _text(arguments))]
+    return [Part(f"{title}: {name}", _text(value)) for name, value in arguments.items()]
 
 
 def _list(value: Any) -> list[Any]:
@@ -94,8 +129,28 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if isinstance(value, Mapping) and (image := _image(value)):
+        return image
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(only := next(iter(value.values())), str):
         return only
-    if isinstance(value, list) and all(isinstance(v, Mapping) and isinstance(v.get("text"), str) for v in value):
-        return "\n".join(v["text"] for v in value)
+    if isinstance(value, list) and all(isinstance(v, Mapping) and _told(v) is not None for v in value):
+        return "\n".join(_told(v) for v in value)
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _told(part: Mapping[str, Any]) -> str | None:
+    """The text or the image of one part of a message, None for anything else."""
+    text = part.get("text")
+    return text if isinstance(text, str) else _image(part) or None
+
+
+def _image(value: Mapping[str, Any]) -> str:
+    """The data URL of an image in the shapes that models' messages have, "" where it is none."""
+    url = value.get("image_url")
+    url = url.get("url") if isinstance(url, Mapping) else url
+    if isinstance(url, str) and url.startswith("data:"):
+        return url
+    source = value.get("source")
+    if isinstance(source, Mapping) and source.get("type") == "base64" and isinstance(source.get("data"), str):
+        return f"data:{source.get('media_type')};base64,{source['data']}"
+    return ""

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from django.urls import reverse
 
 from grading.models import Evidence, Trajectory
-from grading.review.anchors import Citation, Place
+from grading.review.anchors import Citation, Place, Resolution
 from grading.review.diffs import row_id
 from grading.review.pages.bodies_read import patch_of, resolved
 from grading.review.pages.sitting import Sitting
 from grading.scoring.criteria import CRITERIA
 from grading.templatetags.figures import words as plain
+
+CHECK = "check:"  # begins the names of targeted checks among the results
 
 
 def parts(sitting: Sitting, letters: Iterable[str]) -> list[dict]:
@@ -65,7 +67,7 @@ def number_of(sitting: Sitting, evidence: Evidence) -> str:
 def item(sitting: Sitting, evidence: Evidence, trajectory: Trajectory, number, shown: Iterable[str]) -> dict:
     """One citation: what it is about, where it stands, and the link there."""
     citation = Citation.from_json(evidence.citation)
-    found = resolved(citation, trajectory)
+    found = _resolved(sitting, citation, trajectory)
     place = found.place or _said(citation, trajectory)
     entry = sitting.standing.entries.get(trajectory.external_id) if sitting.standing else None
     title, note = plain(evidence.about), ""
@@ -74,16 +76,27 @@ def item(sitting: Sitting, evidence: Evidence, trajectory: Trajectory, number, s
     elif entry and evidence.about in CRITERIA:
         title = f"{title} {entry.scores.get(evidence.about, '')}"
         note = sitting.lettered(entry.reasons.get(evidence.about, ""))
-    moved = evidence.state == "moved" and citation.line != place.line
+    detail = ""
+    if found.state != evidence.state and found.state in ("ambiguous", "lost"):
+        detail = f"now, {evidence.state} when it was given"
+    elif found.state == "moved":
+        is_there = (citation.line, citation.event) == (place.line, place.event)
+        detail = "white space differs" if is_there else f"from {citation.line}" if citation.line else ""
     return {
         "number": number,
         "title": title,
-        "state": evidence.state,
-        "detail": f"from {citation.line}" if moved and citation.line else "",
+        "state": found.state,
+        "detail": detail,
         "note": note,
         "quote": (citation.quote or "")[:600],
         **link(sitting, trajectory, place, shown),
     }
+
+
+def _resolved(sitting: Sitting, citation: Citation, trajectory: Trajectory) -> Resolution:
+    """Where it stands now: counted anew at each look, never taken from the row, which tells how it was given."""
+    checks = sitting.checks.get(trajectory.patch, ()) if citation.kind == "result" else ()
+    return resolved(citation, trajectory, checks)
 
 
 def _said(citation: Citation, trajectory: Trajectory) -> Place:
@@ -117,7 +130,8 @@ def link(sitting: Sitting, trajectory: Trajectory, place: Place, shown: Iterable
             "file_id": "",
         }
     if place.kind == "result":
-        href = f"{reverse('group', args=[pk])}?{beside}&tab=tests"
+        tab = "checks" if (place.result or "").startswith(CHECK) else "tests"
+        href = f"{reverse('group', args=[pk])}?{beside}&tab={tab}"
         return {"place": f"result {place.result}", "href": href, "file_id": ""}
     words = f"{place.path}:{place.line}" + (f"-{place.line_end}" if place.line_end else "")
     words += " (removed)" if place.side == "old" else ""
@@ -133,7 +147,7 @@ def cited_lines(sitting: Sitting, trajectory: Trajectory) -> dict[int, dict]:
     """File index -> (side, line) -> numbers of the newest verdict's evidence that cites it."""
     files: dict[int, dict] = {}
     for evidence in split(sitting, trajectory)[0]:
-        place = resolved(Citation.from_json(evidence.citation), trajectory).place
+        place = _resolved(sitting, Citation.from_json(evidence.citation), trajectory).place
         if place is None or place.kind != "patch_line" or place.file is None:
             continue
         lines = files.setdefault(place.file, {})
@@ -163,5 +177,13 @@ def signal_rows(sitting: Sitting, trajectory: Trajectory, signals: Iterable, sho
                 sitting, trajectory, resolved(citation, trajectory).place or _said(citation, trajectory), shown
             )
         words = sitting.lettered(signal.words)
-        rows.append({"words": words, "detector": signal.detector, "is_strong": signal.is_strong, **where})
+        rows.append(
+            {
+                "words": words,
+                "detector": signal.detector,
+                "is_strong": signal.is_strong,
+                "is_wrong": signal.is_wrong,
+                **where,
+            }
+        )
     return rows

@@ -1,13 +1,15 @@
 """The review page: ranking, two candidates side by side, evidence, and what this person may do."""
 
-from grading.models import Signal, Trajectory
+from grading.models import Trajectory
 from grading.review.correction_form import ABOUT, Posted, PostedCitation, read_citations
 from grading.review.diffs.text import visible
 from grading.review.drafts import Draft, is_ranked
-from grading.review.pages import columns, evidence
+from grading.review.pages import answers, columns, evidence
 from grading.review.pages.ansi import plain
 from grading.review.pages.ranking import ABOUT_CHOICES, ranking
 from grading.review.pages.sitting import OUTCOME_WORDS, Sitting
+from grading.review.pages.workbench import workbench
+from grading.review.rounds import Turn
 from grading.states import EndReason, Outcome
 from grading.templatetags.figures import fixed
 
@@ -42,11 +44,10 @@ def group_page(
     """The whole context of grading/group.html."""
     group, table = sitting.group, ranking(sitting, draft, posted)
     left, right = sides(sitting, table, query)
-    tab = query.get("tab") if query.get("tab") in [key for key, *_ in columns.TABS] else "diff"
-    shown = tuple(t.letter for t in (left, right) if t)
-    signals = list(
-        Signal.objects.filter(trajectory__in=[t.pk for t in (left, right) if t]).order_by("-is_strong", "pk")
-    )
+    answers_table = answers.reviews_table(sitting)
+    first = ["conflict"] * bool(conflict) + ["reviews"] * bool(answers_table)
+    keys = [*first, *(key for key, *_ in columns.TABS)]
+    tab = query.get("tab") if query.get("tab") in keys and not conflict else _first_tab(sitting, first)
     return {
         "group": group,
         "run": group.run,
@@ -63,20 +64,40 @@ def group_page(
         "conflict": conflict,
         **table,
         "letters": letter_choices(sitting, table),
-        "tab": tab,
-        "tabs": columns.tabs(left, right, signals),
-        **_tab(sitting, tab, (left, right), signals, query),
-        "evidence": evidence.parts(sitting, shown),
+        "round": answers.round_words(sitting),
+        "answers": answers_table,
+        "is_blind": sitting.is_hidden,
+        **workbench(sitting, (left, right), tab=tab, query=query, own=[_own_tab(key, sitting) for key in first]),
+        "evidence": evidence.parts(sitting, tuple(t.letter for t in (left, right) if t)),
         "about_choices": ABOUT_CHOICES,
         "draft": draft_fields(posted, query, cited_first(sitting, right, left)),
     }
 
 
+def _own_tab(key: str, sitting: Sitting) -> dict:
+    """A tab that is there only now and then."""
+    if key == "conflict":
+        return {"key": key, "label": "Both versions", "count": None, "shortcut": "v"}
+    return {"key": key, "label": "Reviews", "count": len(sitting.round.submitted), "shortcut": "v"}
+
+
+def _first_tab(sitting: Sitting, own: list[str]) -> str:
+    """What somebody is shown who asked for nothing: what they must compare before they can go on."""
+    if "conflict" in own:
+        return "conflict"
+    return "reviews" if own and sitting.turn in (Turn.THIRD, Turn.AGREED) else "diff"
+
+
 def may(sitting: Sitting) -> dict:
     """What the buttons say. The steps decide again when one is pressed."""
+    may_review = sitting.turn == Turn.REVIEW and sitting.round.has_seat_for(sitting.user)
     return {
+        "may_review": may_review,
+        "may_edit": may_review or not sitting.why_not_decide,
+        "may_find": sitting.may_find,
         "may_decide": not sitting.why_not_decide,
         "why_not_decide": sitting.why_not_decide,
+        "may_grade_again": sitting.may_grade_again,
         "may_approve": not sitting.why_not_decide and not sitting.why_not_approve,
         "why_not_approve": sitting.why_not_approve,
         "may_fall_back": sitting.may_fall_back,
@@ -128,7 +149,7 @@ def letter_choices(sitting: Sitting, table: dict) -> list[dict]:
 
 
 def sides(sitting: Sitting, table: dict, query: dict) -> tuple[Trajectory | None, Trajectory | None]:
-    """Who stands left and right: as asked, else the best and the first one of the next tier."""
+    """Who stands left and right: as asked, else the best and the first one of the next tier; never one on both."""
     lanes = [[card.letter for card in lane.cards] for lane in table["lanes"] if lane.cards]
     ranked = [letter for lane in lanes for letter in lane]
     contrast = lanes[1][0] if len(lanes) > 1 else (ranked[1] if len(ranked) > 1 else "")
@@ -137,25 +158,13 @@ def sides(sitting: Sitting, table: dict, query: dict) -> tuple[Trajectory | None
     by_letter = sitting.by_letter
     left = by_letter.get(query.get("left", ""))
     right = by_letter.get(query.get("right", ""))
+    if left == right and len(by_letter) > 1:
+        left = None
     if left is None:
         left = next((by_letter[one] for one in order if not right or one != right.letter), None)
     if right is None:
         right = next((by_letter[one] for one in order if not left or one != left.letter), None)
     return left, right
-
-
-def _tab(sitting: Sitting, tab: str, pair: tuple, signals: list[Signal], query: dict) -> dict:
-    left, right = pair
-    shown = tuple(t.letter for t in (left, right) if t)
-    if tab == "diff":
-        return {"left": columns.diff_column(sitting, left, shown), "right": columns.diff_column(sitting, right, shown)}
-    if tab == "checks":
-        sides = [columns.checks_column(sitting, t, signals, shown) for t in (left, right)]
-        return {"left": sides[0], "right": sides[1]}
-    context = {"left": columns.head(sitting, left), "right": columns.head(sitting, right)}
-    if tab == "tests":
-        context["tests"] = columns.results(left, right, show_all=query.get("all") == "1")
-    return context
 
 
 def cited_first(sitting: Sitting, *sides: Trajectory | None) -> str:

@@ -4,22 +4,26 @@ from collections import Counter
 
 from django.urls import reverse
 
-from grading.models import Finding, Verdict
+from grading.grader.wire import read
+from grading.models import Finding, Grading, Verdict
 from grading.review import decisions
-from grading.review.pages import evidence
+from grading.review.pages import comments, evidence
 from grading.review.pages.group_page import problem_words
 from grading.review.pages.ranking import CRITERION_CHOICES, Lane
 from grading.review.pages.sitting import Sitting
+from grading.review.pages.versions import Version, order_words, table
 from grading.scoring.criteria import CRITERIA
 from grading.scoring.tiers import TIERS
 from grading.templatetags.figures import words
 
 MOST_ROWS = 2_000
+MOST_CHANGES = 20
 
 
 def history_page(sitting: Sitting) -> dict:
-    rows = [*_events(sitting), *_verdicts(sitting), *_findings(sitting)]
-    return {"group": sitting.group, "rows": sorted(rows, key=lambda row: row["at"])}
+    rows = [*_events(sitting), *_verdicts(sitting), *_reviews(sitting), *_findings(sitting), *_comments(sitting)]
+    letters = sorted(sitting.by_letter)
+    return {"group": sitting.group, "letters": letters, "rows": sorted(rows, key=lambda row: row["at"])}
 
 
 def verdict_url(sitting: Sitting, pk: int) -> str:
@@ -50,9 +54,11 @@ def _events(sitting: Sitting) -> list[dict]:
 
 
 def _verdicts(sitting: Sitting) -> list[dict]:
-    rows, last = [], {}
+    if sitting.is_hidden:
+        return []
+    rows, last, versions = [], {}, {}
     for verdict in sitting.group.verdicts.select_related("author").order_by("pk")[:MOST_ROWS]:
-        order = _order(sitting, verdict)
+        order = order_words(verdict.ranking, sitting.letter_of)
         what = "correction" if verdict.grader == decisions.PERSON else "recount" if verdict.parent_id else "verdict"
         why = verdict.reason or ("" if verdict.is_valid else f"not valid: {len(verdict.problems)} problems")
         rows.append(
@@ -60,24 +66,58 @@ def _verdicts(sitting: Sitting) -> list[dict]:
                 "at": verdict.created_at,
                 "what": what if verdict.purpose == "training" else f"{verdict.purpose} verdict",
                 "by": verdict.said_by,
+                "changes": changes(sitting, versions.get(verdict.parent_id), verdict),
                 "old": last.get(verdict.parent_id, ""),
                 "new": order,
                 "why": sitting.lettered(why),
                 "url": verdict_url(sitting, verdict.pk),
             }
         )
-        last[verdict.pk] = order
+        last[verdict.pk], versions[verdict.pk] = order, verdict
     return rows
 
 
-def _order(sitting: Sitting, verdict: Verdict) -> str:
-    """C > A=H > F | K: tiers apart by a bar."""
-    letters = sitting.letter_of
-    tiers = [
-        " > ".join("=".join(letters.get(id, "?") for id in tied) for tied in verdict.ranking.get(tier, ()))
-        for tier in ("T1", "T2", "T3")
+def changes(sitting: Sitting, parent: Verdict | None, verdict: Verdict) -> list[str]:
+    """Which scores, flags and places differ from the verdict that it corrects, from what to what."""
+    if parent is None:
+        return []
+    pair = [Version("", "", entries_of(v), v.ranking) for v in (parent, verdict)]
+    rows = [row for row in table(sitting, pair)[:-1] if row["differs"]]
+    said = [f"{row['label']}: {row['cells'][0]['text']} → {row['cells'][1]['text']}" for row in rows]
+    return said if len(said) <= MOST_CHANGES else [*said[:MOST_CHANGES], f"and {len(said) - MOST_CHANGES} more"]
+
+
+def entries_of(verdict: Verdict) -> dict:
+    return {entry.id: entry for entry in read(verdict.reply)[0].candidates}
+
+
+def _reviews(sitting: Sitting) -> list[dict]:
+    """Orders given blind and answers given alone; others' only where they are not hidden from this person."""
+    rows = []
+    for row in sitting.round.rows:
+        if sitting.hides_others and row.reviewer_id != sitting.user.pk:
+            continue
+        told = {"by": row.reviewer.name, "url": "", "old": ""}
+        if row.blind:
+            new = blind_words(row.blind["order"], sitting.letter_of)
+            why = sitting.lettered(row.blind["notes"])
+            rows.append({"at": row.ranked_at, "what": "order before the verdict", "new": new, "why": why, **told})
+        if row.submitted_at and row.answer and sitting.round.is_shared:
+            new = order_words(row.answer["ranking"], sitting.letter_of)
+            what = "review: changed" if row.answer["is_changed"] else "review: right"
+            rows.append({"at": row.submitted_at, "what": what, "new": new, "why": sitting.lettered(row.notes), **told})
+    return rows
+
+
+def blind_words(order, letters) -> str:
+    return " > ".join("=".join(letters.get(id, "?") for id in tied) for tied in order)
+
+
+def _comments(sitting: Sitting) -> list[dict]:
+    return [
+        {"at": c.at, "what": "comment", "by": c.author.name, "old": "", "new": "", "why": c.text, "url": ""}
+        for c in comments.visible(sitting)[:MOST_ROWS]
     ]
-    return " | ".join(tier or "–" for tier in tiers) if verdict.ranking else "no ranking"
 
 
 def _findings(sitting: Sitting) -> list[dict]:
@@ -107,6 +147,7 @@ def verdict_page(sitting: Sitting, verdict: Verdict) -> dict:
         "said_by": verdict.said_by,
         "created_at": verdict.created_at,
         "purpose": verdict.purpose,
+        "grading": Grading.objects.filter(verdict=verdict).values_list("pk", flat=True).first(),
         "rubric": verdict.rubric,
         "reason": sitting.lettered(verdict.reason),
         "is_valid": verdict.is_valid,

@@ -55,9 +55,9 @@ def ranking(sitting: Sitting, draft: Draft | None = None, posted: Posted | None 
     return {
         "criteria": CRITERION_CHOICES,
         "lanes": lanes,
-        "unranked": [{"letter": t.letter, "words": "passed", "twins": _twins(t, sitting)} for t in passes],
+        "unranked": [{"letter": t.letter, "words": "passed", "twins": twins_words(t, sitting)} for t in passes],
         "context_cards": [
-            {"letter": t.letter, "words": sitting.words_of(t), "twins": _twins(t, sitting)} for t in others
+            {"letter": t.letter, "words": sitting.words_of(t), "twins": twins_words(t, sitting)} for t in others
         ],
     }
 
@@ -124,11 +124,11 @@ def _card(entry: CandidateReply, sitting: Sitting, grades: Grades, place, posted
         ],
         place=place,
         was_place=sitting.standing.seats.get(id, (0, ""))[1],
-        twins=_twins(sitting.by_letter[letter], sitting),
+        twins=twins_words(sitting.by_letter[letter], sitting),
     )
 
 
-def _twins(trajectory: Trajectory, sitting: Sitting) -> str:
+def twins_words(trajectory: Trajectory, sitting: Sitting) -> str:
     """Letters of those with byte for byte the same patch; a patch's key is the digest of its content."""
     same = [t.letter for t in sitting.trajectories if t.patch and t.patch == trajectory.patch and t != trajectory]
     return ", ".join(sorted(same))

@@ -2,6 +2,7 @@
 
 from grading.models import Run
 from grading.review.forms import LABELS
+from grading.review.forms_grader import LABELS as OF_GRADER
 
 NEWEST = 20
 
@@ -20,7 +21,7 @@ def settings_history(run: Run) -> list[dict]:
 
 
 def _words(name: str, old, new) -> str:
-    label = LABELS.get(name, name.capitalize())
+    label = LABELS.get(name) or OF_GRADER.get(name, [name.capitalize()])[0]
     return f"{label}: {_value(new)}" if old is None else f"{label}: {_value(old)} → {_value(new)}"
 
 

@@ -5,10 +5,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from grading import clock
-from grading.models import Decision, Evidence, ReviewClaim, Role, RolloutGroup, Trajectory, Verdict, VerdictCandidate
+from grading.grader import gather
+from grading.models import (
+    Decision,
+    Evidence,
+    Review,
+    ReviewClaim,
+    Role,
+    RolloutGroup,
+    Trajectory,
+    Verdict,
+    VerdictCandidate,
+)
 from grading.review import decisions, drafts
 from grading.review.refusal_words import with_letters
-from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Outcome, Policy, Purpose
+from grading.review.rounds import DECIDING, Round, Turn
+from grading.states import AWAITING_REVIEW, ENDED, DecisionKind, GroupState, Method, Outcome, Policy, Purpose
 
 OUTCOME_WORDS = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.INFRA_INVALID: "infra-invalid"}
 FAILING = ("failed", "error")
@@ -40,6 +52,24 @@ class Sitting:
     def is_reviewer(self) -> bool:
         return self.user.may(Role.REVIEWER, self.group.run.team_id)
 
+    @cached_property
+    def round(self) -> Round:
+        return Round.of(self.group)
+
+    @cached_property
+    def is_hidden(self) -> bool:
+        """Whether no verdict may reach this person's page yet."""
+        return self.is_reviewer and self.round.hides_verdict(self.user)
+
+    @cached_property
+    def hides_others(self) -> bool:
+        """Whether what other people answered or said must not reach it yet."""
+        return self.is_reviewer and self.round.hides_others(self.user)
+
+    @cached_property
+    def turn(self) -> Turn:
+        return self.round.turn(self.user) if self.is_reviewer else Turn.DECIDE
+
     @property
     def is_revealed(self) -> bool:
         """Real ids and model names are shown once nothing hangs on them."""
@@ -68,7 +98,9 @@ class Sitting:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """The training verdicts in their order; their number is 1 and up."""
+        """The training verdicts in their order; their number is 1 and up. None while they are hidden."""
+        if self.is_hidden:
+            return []
         rows = self.group.verdicts.filter(purpose=Purpose.TRAINING).select_related("author", "rubric").order_by("pk")
         for number, verdict in enumerate(rows, 1):
             verdict.number = number
@@ -97,6 +129,11 @@ class Sitting:
         return list(rows.order_by("verdict_id", "number"))
 
     @cached_property
+    def checks(self) -> dict[str, list[str]]:
+        """Patch -> names of the checks that were run on it, which are results too."""
+        return gather.checks_of(self.group)
+
+    @cached_property
     def decision(self) -> Decision | None:
         return self.group.decisions.order_by("-version").first()
 
@@ -110,6 +147,10 @@ class Sitting:
         claim = rows.first()
         return claim and Held(claim.reviewer.name, claim.reviewer_id == self.user.pk, claim.until)
 
+    @cached_property
+    def review(self) -> Review | None:
+        return self.round.mine(self.user)
+
     @property
     def may_fall_back(self) -> bool:
         """Whether letting the group fall back would change something."""
@@ -118,17 +159,31 @@ class Sitting:
 
     @property
     def may_claim(self) -> bool:
-        return self.is_reviewer and self.group.state in AWAITING_REVIEW and not self.claim
+        if not (self.is_reviewer and self.group.state in AWAITING_REVIEW):
+            return False
+        if self.turn == Turn.REVIEW or (self.turn == Turn.BLIND and self.round.is_shared):
+            own = self.review
+            is_seated = own and own.state == Review.State.OPEN and own.until and own.until >= self.now
+            return not is_seated and self.round.has_seat_for(self.user)
+        return not self.claim and self.turn in (*DECIDING, Turn.BLIND)
+
+    @property
+    def may_grade_again(self) -> bool:
+        """`regrade.ask` holds the rule."""
+        group = self.group
+        is_graded = group.eligible and group.method != Method.OUTCOME and not group.end_reason
+        return self.is_reviewer and is_graded and group.state in AWAITING_REVIEW | ENDED
 
     @property
     def deadline(self) -> Clock | None:
         """What counts then is the grader's verdict: a correction that nobody approved decides nothing."""
+        if self.is_hidden:
+            return clock_of(self.group, self.now, is_valid=self.group.state == GroupState.GRADED)
         graders = [verdict for verdict in self.verdicts if verdict.grader != decisions.PERSON]
         return clock_of(self.group, self.now, is_valid=bool(graders and graders[-1].is_valid))
 
     @cached_property
-    def why_not_decide(self) -> str:
-        """Why this person cannot decide here now; "" if they can."""
+    def _why_not_act(self) -> str:
         if not self.is_reviewer:
             return "You read here as a viewer. Deciding needs the role reviewer."
         if self.group.state not in AWAITING_REVIEW | ENDED:
@@ -136,6 +191,16 @@ class Sitting:
         if self.claim and not self.claim.is_you:
             return f"{self.claim.name} holds this group until {self.claim.until:%H:%M}."
         return ""
+
+    @property
+    def may_find(self) -> bool:
+        """Whether this person may confirm a leak or a broken task: before any order or review too."""
+        return not self._why_not_act
+
+    @cached_property
+    def why_not_decide(self) -> str:
+        """Why this person cannot decide here now; "" if they can."""
+        return self._why_not_act or self.round.why_not_decide(self.user)
 
     @property
     def why_not_approve(self) -> str:

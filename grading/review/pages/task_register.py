@@ -26,13 +26,19 @@ def tasks_page(tasks, user, query: dict) -> dict:
     found = tasks.filter(Q(key__icontains=words) | Q(statement__icontains=words)) if words else tasks
     found = found.filter(is_broken=True) if only_broken else found
     page = Paginator(found.select_related("team").order_by("-is_broken", "key"), PAGE).get_page(query.get("page"))
-    return {"page": page, "query": words, "only_broken": only_broken, "newest": NEWEST, "rows": _rows(list(page), user)}
+    return {
+        "page": page,
+        "query": words,
+        "only_broken": only_broken,
+        "newest": NEWEST,
+        "rows": rows_of(list(page), user),
+    }
 
 
-def _rows(tasks: list, user) -> list[dict]:
+def rows_of(tasks: list, user) -> list[dict]:
     pks = [task.pk for task in tasks]
-    totals, newest = _newest_groups(pks)
-    steps, flaky = _by_step(newest), _flaky(newest)
+    totals, newest = newest_groups(pks)
+    steps, flaky = by_step(newest), _flaky(newest)
     marks = {event.task_id: event for event in TaskEvent.objects.filter(task__in=pks).order_by("pk")}
     mine = user.memberships.filter(role__in=Role.at_least(Role.REVIEWER)).values_list("team_id", flat=True)
     may = set(mine)
@@ -44,7 +50,7 @@ def _rows(tasks: list, user) -> list[dict]:
     return rows
 
 
-def _newest_groups(tasks: list[int]) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
+def newest_groups(tasks: list[int]) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
     """Task -> number of groups; group -> (task, step) of the newest: rollouts of old ones are not read."""
     mine = RolloutGroup.objects.filter(task=OuterRef("pk"))
     total = Coalesce(Subquery(mine.order_by().values("task").annotate(n=Count("pk")).values("n")), 0)
@@ -56,24 +62,38 @@ def _newest_groups(tasks: list[int]) -> tuple[dict[int, int], dict[int, tuple[in
     return {task: total for task, total, _ in counted}, placed
 
 
-def _by_step(groups: dict[int, tuple[int, int]]) -> dict[int, dict[int, Counter]]:
+def by_step(groups: dict[int, tuple[int, int]]) -> dict[int, dict[int, Counter]]:
     """Task -> step -> how many valid rollouts, and how many of them passed."""
     steps = defaultdict(lambda: defaultdict(Counter))
-    rollouts = Trajectory.objects.filter(group__in=groups.keys()).order_by().values("group")
-    counted = rollouts.annotate(valid=Count("pk", VALID), passed=Count("pk", PASSED))
-    for group, valid, passed in counted.values_list("group", "valid", "passed"):
+    for group, (valid, passed) in counted(groups).items():
         task, step = groups[group]
         steps[task][step] += Counter(valid=valid, passed=passed)
     return steps
 
 
+def counted(groups: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """Group -> how many valid rollouts it has, and how many of them passed."""
+    rollouts = Trajectory.objects.filter(group__in=groups.keys()).order_by().values("group")
+    rows = rollouts.annotate(valid=Count("pk", VALID), passed=Count("pk", PASSED))
+    return {group: (valid, passed) for group, valid, passed in rows.values_list("group", "valid", "passed")}
+
+
 def _flaky(groups: dict[int, tuple[int, int]]) -> set[int]:
     """Tasks in which one and the same patch passed and failed."""
+    return set(_both(groups).values_list("group__task", flat=True))
+
+
+def patches_of_both(groups: dict[int, tuple[int, int]]) -> list[str]:
+    """Patches that passed once and failed once."""
+    return list(_both(groups).values_list("patch", flat=True))
+
+
+def _both(groups: dict[int, tuple[int, int]]):
     same = Trajectory.objects.filter(VALID, group__in=groups.keys()).exclude(patch="").order_by()
     both = same.values("group__task", "patch").annotate(
         passed=Count("pk", Q(outcome=Outcome.PASSED)), failed=Count("pk", Q(outcome=Outcome.FAILED))
     )
-    return set(both.filter(passed__gt=0, failed__gt=0).values_list("group__task", flat=True))
+    return both.filter(passed__gt=0, failed__gt=0)
 
 
 def _row(task: Task, steps: list[Counter], mark: TaskEvent | None) -> dict:

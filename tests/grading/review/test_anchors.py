@@ -124,12 +124,35 @@ def test_what_is_no_changed_line_is_lost(citation, why):
     assert why in got.why
 
 
-def test_a_quote_matches_whatever_its_white_space_and_its_diff_sign():
-    for quote in ("value = self._lookup(key)", "+        value  =\tself._lookup(key)", "self._lookup"):
+def test_a_quote_matches_to_the_letter_whatever_its_diff_sign():
+    for quote in ("value = self._lookup(key)", "+        value = self._lookup(key)", "self._lookup"):
         assert resolved(line_at(41, quote=quote)).state == "exact"
-    both = "+        if value is None:\n+            return None"
-    assert resolved(line_at(42, line_end=43, quote=both)).state == "exact"
-    assert resolved(line_at(1, path="new.py", quote="import sys")).state == "exact"
+    for both in (
+        "+        if value is None:\n+            return None",
+        "if value is None:\r\n            return None",
+    ):
+        assert resolved(line_at(42, line_end=43, quote=both)).state == "exact"
+
+
+@pytest.mark.parametrize(
+    "citation",
+    [
+        line_at(41, quote="value  =\tself._lookup(key)"),
+        line_at(42, line_end=43, quote="if value is None: return None"),
+        line_at(1, path="new.py", quote="import sys"),
+    ],
+)
+def test_a_quote_with_other_white_space_moves_where_it_stands(citation):
+    got = resolved(citation)
+    assert (got.state, got.resolves) == ("moved", True)
+    assert (got.place.line, got.place.line_end) == (citation.line, citation.line_end)
+    assert "other white space" in got.why
+
+
+def test_a_quote_that_is_verbatim_only_in_another_line_of_its_hunk_is_not_exact():
+    patch = parse_patch(b"--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+a  = 1\n+a = 1\n")
+    assert resolved(line_at(1, path="x", quote="a = 1"), patch=patch).state == "moved"
+    assert resolved(line_at(2, path="x", quote="a = 1"), patch=patch).state == "exact"
 
 
 def test_a_quote_that_stands_elsewhere_once_has_moved():
@@ -174,8 +197,28 @@ def test_a_candidate_without_a_patch_has_no_line_to_cite():
 
 
 def test_an_event_must_have_the_quoted_words():
-    got = resolved(event_at(1, "edited the lookup"))
+    got = resolved(event_at(1, "edited  the\nlookup"))
     assert (got.state, got.place.event) == ("exact", 1)
+    got = resolved(event_at(1, "edited the lookup"))
+    assert (got.state, got.place.event) == ("moved", 1)
+    assert "other white space" in got.why
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("\x1b[31m1 failed\x1b[0m, 6 passed", "1 failed, 6 passed"),
+        ("10 %\r50 %\r100 % done\r\nnext", "100 % done\nnext"),
+        ("\x1b]8;;https://evil.example\x07link\x1b]8;;\x07 here", "link here"),
+        ("user\u202etxt.exe\tx", "user⟨U+202E⟩txt.exe\tx"),
+    ],
+)
+def test_words_of_a_terminal_are_quoted_as_they_were_written_and_as_they_are_seen(written, seen):
+    for quote in (written, seen):
+        got = resolve(
+            event_at(0, quote), patch=PATCH, event_text=lambda _: written, event_count=1, results=()
+        )  # fmt: skip
+        assert (got.state, got.place.event) == ("exact", 0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import dataclasses
 from html.parser import HTMLParser
 
+import pytest
+
 from grading.review.diffs import (
     RowOptions,
     closed_words,
@@ -12,10 +14,11 @@ from grading.review.diffs import (
     row_id,
     shared_changes,
 )
+from grading.review.diffs.python_inks import python_tokens
 
 HEAD = b"diff --git a/x.py b/x.py\nindex 1111111..2222222 100644\n--- a/x.py\n+++ b/x.py\n"
 OPTIONS = RowOptions(letter="C", index=0)
-ALLOWED = set("header span bdi table caption colgroup col tbody tr td a div button".split())
+ALLOWED = set("header h3 span bdi table caption colgroup col tbody tr td a div button".split())
 
 
 def file_of(body: bytes, head: bytes = HEAD):
@@ -153,6 +156,29 @@ def test_a_merge_shows_the_signs_of_both_parents():
     assert '<td class="sign">++</td>' in html and '<td class="sign"> −</td>' in html
 
 
+PYTHON = (
+    "@wraps(f)\ndef run(self, items=None):  # why\n    return len(items) + self.len\n"
+    'text = rf"a{x}" + \'it\\\'s\' + """two\nlines"""\nopen = \'unfinished\nclass A: pass\n'
+)
+INKED = {
+    "tok-n": ["@wraps", "run", "self", "len", "self", "open", "A"],
+    "tok-k": ["def", "None", "return", "class", "pass"],
+    "tok-c": ["# why"],
+    "tok-s": ['rf"a{x}"', "'it\\'s'", '"""two\nlines"""', "'unfinished"],
+}
+
+
+def test_python_is_inked_by_what_its_words_are():
+    tokens = list(python_tokens(PYTHON))
+    assert "".join(text for _, text in tokens) == PYTHON
+    assert {ink: [text for name, text in tokens if name == ink] for ink in INKED} == INKED
+
+
+@pytest.mark.parametrize("hostile", ['"' * 60_000, "rb" * 30_000, '"""\\' * 15_000, " " * 60_000, "@" * 60_000])
+def test_no_text_makes_inking_slow(hostile):
+    assert "".join(text for _, text in python_tokens(hostile + "\\")) == hostile + "\\"
+
+
 def test_a_giant_line_does_not_cost_its_neighbours_their_colours():
     html = file_rows_html(file_of(b"@@ -0,0 +1,2 @@\n+return 1\n+" + b"x" * 1_500 + b"\n"), cited={}, options=OPTIONS)
     assert '<span class="tok-k">return</span>' in html and "x" * 1_500 in html
@@ -168,3 +194,33 @@ def test_colouring_stops_when_time_is_up_and_the_text_stays():
     assert late.count("tok-k") == 0 and late.count("return") == 200
     assert in_time.count("tok-k") == 200
     assert "tok-k" not in file_rows_html(file_of(body), cited={}, options=OPTIONS)  # 4,600 characters, no clock
+
+
+def test_split_puts_a_deletion_beside_what_it_became_and_numbers_both_sides():
+    body = b"@@ -3,3 +3,4 @@\n a\n-value = compute(a)\n-gone\n+# new comment here\n+value = compute(b)\n+more\n"
+    html = file_rows_html(file_of(body), cited={("old", 4): (7,)}, options=dataclasses.replace(OPTIONS, view="split"))
+    assert [Tags(row).seen for row in html.split("<tr>")[1:]] == [
+        "3a3a",
+        "4+# new comment here",
+        "4−7value = compute(a)5+value = compute(b)",
+        "5−gone6+more",
+    ]
+    assert html.count(' id="C-f0-L4"') == html.count(' id="C-f0-R4"') == 1
+    assert 'class="code i0 is-del is-cited old" id="C-f0-L4"' in html
+    assert html.count('class="nothing"') == 1
+
+
+def test_every_line_has_one_row_or_half_in_split():
+    body = b"@@ -1,4 +1,4 @@\n a\n+x\n b\n-y\n+z\n-c\n"
+    html = file_rows_html(file_of(body), cited={}, options=dataclasses.replace(OPTIONS, view="split"))
+    assert html.count('<td class="code') == 2 * 2 + 4
+
+
+def test_unusual_hunks_come_first_where_shared_ones_fold():
+    shared, own = b"@@ -1 +1 @@\n-a\n+b\n", b"@@ -9 +9 @@\n-p\n+q\n"
+    patches = [parse_patch(HEAD + shared + own)] + [parse_patch(HEAD + shared)] * 3
+    options = RowOptions(letter="C", index=0, shares=shared_changes(patches), fold=True)
+    html = file_rows_html(patches[0].files[0], cited={}, options=options)
+    assert html.index('id="C-f0-R9"') < html.index("same in 4 of 4") < html.index('id="C-f0-R1"')
+    html = file_rows_html(patches[0].files[0], cited={}, options=dataclasses.replace(options, fold=False))
+    assert html.index('id="C-f0-R1"') < html.index('id="C-f0-R9"')

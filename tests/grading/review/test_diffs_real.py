@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from grading.review.diffs import RowOptions, file_head_html, file_rows_html, parse_patch
+from grading.review.diffs import (
+    RowOptions,
+    file_head_html,
+    file_rows_html,
+    interdiff,
+    parse_patch,
+    without_blank_changes,
+)
 
 REAL = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "real"
 PATCHES = sorted(path for path in (REAL / "patches").glob("*") if path.suffix not in (".json", ".md"))
@@ -108,3 +115,65 @@ def test_numbers_equal_a_real_checkout_of_git(tmp_path):
                 if number is not None:
                     wanted = tree[file.path].split(b"\n")[number - 1]
                     assert line.content + (b"\r" if line.eol == "\r\n" else b"") == wanted
+
+
+def base_of(file) -> bytes:
+    """A file that the patch fits: its old lines at their numbers, filler between, no line after the last one."""
+    known = {line.old_no: line for line in file.lines if line.old_no is not None}
+    lines = []
+    for number in range(1, max(known, default=0) + 1):
+        line = known.get(number)
+        lines.append(line.content + line.eol.encode() if line else b"not in the patch: %d\n" % number)
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("path", PATCHES + CANDIDATES, ids=name)
+def test_every_line_stands_where_git_puts_it(path, tmp_path):
+    """git applies the patch to a base made of our old numbers; each new number must be that line of git's result."""
+    patch = parse_patch(path.read_bytes())
+    places = [place for file in patch.files for place in {file.old_path, file.new_path} if place]
+    plain = [file for file in patch.files if file.kind == "text" and not file.is_combined]
+    if path.name in UNPREFIXED or patch.problems or len(plain) < len(patch.files) or len(set(places)) < len(places):
+        return  # what git would need more than lines for
+    for file in plain:
+        # plain diff names the same file twice by two names, and git takes the second
+        for base in [file.old_path] + [file.new_path] * (file.status == "modified"):
+            if base:
+                (tmp_path / base).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / base).write_bytes(base_of(file))
+    command = ["git", "apply", "-v", "--whitespace=nowarn", str(path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    if gits_numbers(path, tmp_path) is None:
+        return
+    assert done.returncode == 0 and b"offset" not in done.stderr, done.stderr
+    for file in plain:
+        if file.new_path is None:
+            left = tmp_path / file.old_path  # svn's word for a file that is gone makes git leave an empty one
+            assert not left.exists() or left.read_bytes() == b""
+            continue
+        result = (tmp_path / file.new_path).read_bytes().split(b"\n")
+        for line in file.lines:
+            if line.new_no is not None:
+                assert result[line.new_no - 1] == line.content + line.eol.encode().removesuffix(b"\n")
+
+
+def test_most_real_patches_were_held_against_gits_result():
+    whole = [patch for path in PATCHES + CANDIDATES if (patch := parse_patch(path.read_bytes())).parsed]
+    plain = [p for p in whole if all(f.kind == "text" and not f.is_combined for f in p.files)]
+    assert len(plain) >= 115
+
+
+@pytest.mark.parametrize("path", PATCHES, ids=name)
+def test_every_real_patch_can_be_split_quieted_and_compared(path):
+    patch = parse_patch(path.read_bytes())
+    for index, file in enumerate(patch.files):
+        halves = sum((line.kind != "add") + (line.kind != "del") for line in file.lines)
+        html = file_rows_html(file, options=RowOptions("C", index, view="split", max_rows=10**9), cited={})
+        assert html.count('<td class="code') == (file.line_count if file.is_combined else halves)
+        quiet, hidden = without_blank_changes(file)
+        assert (file.added - quiet.added, file.removed - quiet.removed) == (hidden, hidden)
+        found = interdiff(file, file)
+        assert not found.file.hunks and (found.is_equal or found.why_not)
+        alone = interdiff(None, file)
+        spared = file.added - alone.file.added  # git's diff is not always the shortest
+        assert alone.why_not or 0 <= spared == file.removed - alone.file.removed <= 1

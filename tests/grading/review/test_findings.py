@@ -1,6 +1,5 @@
 import json
 from dataclasses import replace
-from datetime import timedelta
 from threading import Barrier, Thread
 
 import pytest
@@ -9,14 +8,13 @@ from django.db import connection
 from grading import clock
 from grading.errors import BadInput, Conflict
 from grading.grader import gather, job
-from grading.grader.shape import Finding as Found
-from grading.models import RolloutGroup, Task, Trajectory
+from grading.models import RolloutGroup, Trajectory
 from grading.review import deadlines, decisions, findings
 from grading.review.anchors import Citation
 from grading.states import DecisionKind, EndReason, GroupState, Method, Policy
-from tests.factories import make_group, make_life, make_run, make_task, make_user
+from tests.factories import make_group, make_life, make_run, make_user
 from tests.verdicts import add_verdict, grade, held_group, line_of, reply_for
-from training_bridge import delivery
+from training_bridge import delivery, pausing
 from training_bridge.models import Delivery
 
 pytestmark = pytest.mark.django_db
@@ -214,83 +212,6 @@ def test_an_ineligible_group_passes_through_whatever_is_found():
     assert kinds(group) == [DecisionKind.INELIGIBLE] * 3 and newest_row(group)["regime"] == "ineligible"
 
 
-def test_withdrawal_restores_ranking_numbers_and_decision():
-    group = delivered(outcomes="PPPF")
-    before = newest_row(group)
-    confirm(group, "B")
-    withdraw(group, "B")
-    after = newest_row(group)
-    assert after["rows"] == before["rows"] and after["version"] == 3
-    assert [f.kind for f in member(group, "B").findings.order_by("pk")] == ["hack", ""]
-
-
-def test_withdrawal_restores_a_revised_order_too():
-    group = make_group(run=make_run(policy=Policy.MANUAL), state=GroupState.GRADED, held=True, outcomes="PPPF")
-    first = add_verdict(group, {"A": 5, "B": 4, "C": 4})
-    confirm(group, "B")
-    withdraw(group, "B")
-    again = decisions.newest_verdict(group)
-    assert again.is_valid and again.ranking == first.ranking
-
-
-def test_withdrawal_brings_back_the_verdict_that_counted_before_the_group_was_filtered():
-    group = delivered(outcomes="PFF")
-    before = newest_row(group)
-    confirm(group)
-    assert newest_row(group)["regime"] == "filtered"
-    withdraw(group)
-    after = newest_row(group)
-    assert kinds(group) == ["verdict", "filtered", "verdict"] and after["rows"] == before["rows"]
-
-
-def test_withdrawal_in_a_group_that_was_held_asks_the_person_again_and_keeps_their_correction():
-    group = held_group(outcomes="PFF")
-    correction = add_verdict(group, {"A": 5}, grader="person", author=make_user(), reason="better than that")
-    confirm(group)
-    withdraw(group)
-    assert group.state == GroupState.GRADED and group.held and group.review_by
-    newest = decisions.newest_verdict(group)
-    assert newest.parent == correction and newest.grader == "person"
-    assert newest.candidates.get().scores["approach"] == 5
-
-
-def test_a_finding_of_the_grader_can_be_withdrawn_and_stays_withdrawn():
-    group = complete(outcomes="PPPF", policy=Policy.MANUAL)
-    group.claim(by="test", lease_s=60)
-    b, reply = member(group, "B"), reply_for(group)
-    found = (Found(b.external_id, "hack", "hard-coded", (line_of(b),)),)
-    job.store_verdict(group, type(reply)(reply.candidates, findings=found), fencing=group.fencing, grader="scripted")
-    assert member(group, "B").integrity == "hack"
-    withdraw(group, "B")
-    assert member(group, "B").integrity == ""
-    verdict = decisions.newest_verdict(group)
-    assert verdict.is_valid and verdict.candidates.count() == 3
-    assert verdict.reply["findings"], "what the grader said is kept"
-
-
-def test_a_re_grade_does_not_confirm_what_a_person_withdrew():
-    group = delivered(outcomes="PPP")
-    confirm(group)
-    withdraw(group)
-    confirm(group, "B")
-    a, reply = member(group), reply_for(group)
-    group.claim(by="test", lease_s=60)
-    found = (Found(a.external_id, "hack", "hard-coded", (line_of(a),)),)
-    verdict = job.store_verdict(group, type(reply)(reply.candidates, findings=found), fencing=group.fencing)
-    assert verdict.is_valid and member(group).integrity == ""
-
-
-def test_a_finding_of_the_grader_counts_although_the_rest_of_its_verdict_is_invalid():
-    group = complete(outcomes="PPF")
-    group.claim(by="test", lease_s=60)
-    a, reply = member(group), reply_for(group)
-    found = (Found(a.external_id, "leak", "it reads the answer", (line_of(a),)),)
-    verdict = job.store_verdict(group, type(reply)((), findings=found), fencing=group.fencing)
-    assert not verdict.is_valid and member(group).integrity == "leak"
-    rows = {r["trajectory"]: r for r in newest_row(group)["rows"]}
-    assert rows[a.external_id]["advantage"] < 0
-
-
 def test_a_finding_confirmed_while_a_grader_works_ends_its_claim_and_the_group_is_graded_as_it_is_now():
     group = complete(outcomes="PPPF")
     group.claim(by="slow", lease_s=60)
@@ -322,7 +243,7 @@ def test_an_unrelated_finding_does_not_make_an_unapproved_correction_count():
 
 def test_a_finding_in_a_paused_run_sends_outcome_advantages():
     group = delivered(outcomes="PPPF")
-    delivery.set_mode(group.run, mode="outcome_only", reason="entropy", by="alice")
+    pausing.switch(group.run, paused=True, reason="entropy", by="alice")
     confirm(group)
     assert (newest_row(group)["regime"], newest_row(group)["reason"]) == ("fallback", "paused")
 
@@ -333,118 +254,6 @@ def test_an_abandoned_group_keeps_its_finding_and_stays_abandoned():
     decisions.abandon(group, by="life:2")
     confirm(group)
     assert member(group).integrity == "hack" and kinds(group) == [DecisionKind.ABANDONED]
-
-
-# ---- broken tasks ----
-
-
-def test_a_broken_task_ends_its_open_groups_now_and_later_ones_when_they_are_complete():
-    run = make_run(policy=Policy.AUTO)
-    task, alice = make_task(team=run.team), make_user()
-    here = {"run": run, "task": task}
-    waiting, working = complete(**here), complete(**here)
-    working.claim(by="slow", lease_s=60)
-    held = held_group(outcomes="PPF", **here)
-    undelivered = complete(**here)
-    grade(undelivered)
-    other = complete(run=run)
-    collecting = make_group(**here, outcomes="PP")
-    findings.quarantine(task, reason="the base fails too", user=alice)
-    for group in (waiting, working, held, undelivered):
-        group.refresh_from_db()
-        assert group.end_reason == EndReason.EXCLUDED_BROKEN_EVALUATION
-        assert newest_row(group)["regime"] == "excluded"
-    other.refresh_from_db(), collecting.refresh_from_db()
-    assert (other.state, collecting.state) == (GroupState.COMPLETE, GroupState.COLLECTING)
-    later = complete(**here)
-    assert later.end_reason == EndReason.EXCLUDED_BROKEN_EVALUATION
-
-
-def test_a_delivered_group_keeps_what_it_was_paid_unless_it_is_where_the_person_looked():
-    run = make_run(policy=Policy.AUTO)
-    task = make_task(team=run.team)
-    elsewhere, here = delivered(run=run, task=task), delivered(run=run, task=task)
-    findings.quarantine(task, reason="flaky", user=make_user(), group=here)
-    elsewhere.refresh_from_db(), here.refresh_from_db()
-    assert (elsewhere.version, here.version) == (1, 2)
-    delivery.deliver(run)
-    delivery.open_epoch(run, reason="test")
-    again = json.loads(Delivery.objects.get(group=elsewhere, epoch=2).text)
-    first = json.loads(Delivery.objects.get(group=elsewhere, epoch=1).text)
-    assert again["rows"] == first["rows"], "one version says one thing, in every epoch"
-
-
-def test_release_reverses_it():
-    run = make_run(policy=Policy.AUTO)
-    task, alice = make_task(team=run.team), make_user()
-    counted, never = delivered(run=run, task=task), complete(run=run, task=task)
-    held = held_group(outcomes="PPF", run=run, task=task)
-    before = newest_row(counted)
-    findings.quarantine(task, reason="flaky", user=alice, group=counted)
-    findings.release(task, reason="it was the network", user=alice)
-    for group in (counted, never, held):
-        group.refresh_from_db()
-    assert kinds(counted) == ["verdict", "excluded", "verdict"]
-    assert newest_row(counted)["rows"] == before["rows"]
-    assert kinds(never) == ["excluded", "fallback"] and newest_row(never)["train"]
-    assert kinds(held) == ["excluded", "verdict"], "policy auto lets the grader's verdict count"
-    assert [event.is_broken for event in task.events.order_by("pk")] == [True, False]
-
-
-def test_quarantine_needs_a_reason_and_happens_once():
-    task = make_task()
-    with pytest.raises(BadInput, match="needs a reason"):
-        findings.quarantine(task, reason="", user=make_user())
-    with pytest.raises(Conflict, match="not quarantined"):
-        findings.release(task, reason="x", user=make_user())
-    findings.quarantine(task, reason="x", user=make_user())
-    with pytest.raises(Conflict, match="already quarantined"):
-        findings.quarantine(task, reason="x", user=make_user())
-
-
-def marked(task, *, broken: bool) -> None:
-    """As a process leaves it that was killed between the mark and the first group."""
-    findings._mark(task, broken, "flaky", make_user(username=f"marker-{broken}"))
-
-
-def test_what_a_killed_process_left_of_a_quarantine_or_a_release_is_done_by_the_sweep():
-    run = make_run(policy=Policy.AUTO)
-    task = make_task(team=run.team)
-    held, sent = held_group(outcomes="PPF", run=run, task=task), delivered(run=run, task=task)
-    marked(task, broken=True)
-    deadlines.sweep()
-    held.refresh_from_db(), sent.refresh_from_db()
-    assert (held.end_reason, sent.version) == (EndReason.EXCLUDED_BROKEN_EVALUATION, 1)
-    assert (held.decisions.get().by, held.decisions.get().user.username) == ("marker-True", "marker-True")
-    deadlines.sweep()
-    assert kinds(held) == ["excluded"], "a second sweep finds nothing to do"
-    marked(task, broken=False)
-    deadlines.sweep()
-    assert kinds(held) == ["excluded", "verdict"]
-
-
-def test_a_group_completed_beside_a_mark_is_found_by_the_sweep_and_the_sweep_ends():
-    run = make_run(policy=Policy.MANUAL)
-    task = make_task(team=run.team)
-    findings.quarantine(task, reason="flaky", user=make_user())
-    late = held_group(outcomes="PPF", run=run, task=task)  # its transaction still read the task as it was
-    deadlines.sweep()
-    late.refresh_from_db(), task.refresh_from_db()
-    assert late.end_reason == EndReason.EXCLUDED_BROKEN_EVALUATION and task.settling_until
-    Task.objects.filter(pk=task.pk).update(settling_until=clock.now() - timedelta(seconds=1))
-    deadlines.sweep()
-    task.refresh_from_db()
-    assert task.settling_until is None and task.is_broken
-
-
-def test_a_group_whose_patches_are_lost_does_not_keep_the_others_from_their_release():
-    run = make_run(policy=Policy.AUTO)
-    task, alice = make_task(team=run.team), make_user()
-    lost, whole = delivered(run=run, task=task), held_group(outcomes="PPF", run=run, task=task)
-    findings.quarantine(task, reason="flaky", user=alice, group=lost)
-    lost.trajectories.update(patch="0" * 64)
-    findings.release(task, reason="it was the network", user=alice)
-    assert (kinds(lost), kinds(whole)) == (["verdict", "excluded"], ["excluded", "verdict"])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from grading.review.recount import OUTDATED
 from grading.states import DecisionKind, EndReason, GroupState, Method, Policy
 from tests.factories import make_group, make_run, make_user
 from tests.verdicts import grade, held_group, line_of, reply_for
-from training_bridge import delivery
+from training_bridge import delivery, pausing
 from training_bridge.models import Delivery
 
 pytestmark = pytest.mark.django_db
@@ -279,7 +279,7 @@ def test_an_abandoned_group_stays_abandoned_whoever_clicks():
 
 def test_while_paused_nobody_approves_but_anybody_may_let_it_fall_back():
     group = held_group(outcomes="PPF")
-    delivery.set_mode(group.run, mode="outcome_only", reason="entropy", by="alice")
+    pausing.switch(group.run, paused=True, reason="entropy", by="alice")
     group = RolloutGroup.objects.get(pk=group.pk)
     with pytest.raises(WrongState, match="is paused"):
         decisions.approve(group, seen_verdict=decisions.newest_verdict(group).pk, user=make_user())

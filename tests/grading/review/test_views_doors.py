@@ -3,16 +3,22 @@
 import pytest
 from django.urls import reverse
 
-from grading.models import MachineToken, Role
+from grading.models import Grading, MachineToken, Role
 from tests.factories import make_run, make_token, make_user
 from tests.verdicts import held_group
 
 pytestmark = pytest.mark.django_db
 
-PAGES = ("runs", "queue", "queue-next", "groups", "tasks", "teams")
-GROUP_PAGES = ("group", "history", "advantage-panel", "group-deliveries")
-CANDIDATE_PAGES = ("trajectory", "trajectory-log", "group-file", "event")
-GROUP_POSTS = ("claim", "release", "draft", "correct", "approve", "fall-back", "leak", "broken")
+PAGES = ("runs", "queue", "queue-next", "groups", "tasks", "teams", "alerts", "audits", "rollouts", "calibration")
+GROUP_PAGES = ("group", "history", "advantage-panel", "group-deliveries", "group-news")
+CANDIDATE_PAGES = ("trajectory", "trajectory-log", "events-print", "rollout-history", "group-file", "event")
+RUN_PAGES = (
+    "monitor", "run-series", "run-series-csv", "run-pause", "run-alerts", "run-settings", "run-reviews", "grader",
+)  # fmt: skip
+GROUP_POSTS = (
+    "claim", "release", "draft", "correct", "approve", "fall-back", "leak", "broken", "review", "count", "decline",
+    "order", "comment",
+)  # fmt: skip
 
 
 class Address:
@@ -29,13 +35,20 @@ def table(group) -> list[Address]:
     verdict = group.verdicts.last().pk
     rows = [Address(name, group.pk) for name in GROUP_PAGES]
     rows += [Address("verdict", group.pk, verdict)]
-    rows += [Address(name, group.pk, "A") for name in CANDIDATE_PAGES[:2]]
-    rows += [Address(name, group.pk, "A", 0) for name in CANDIDATE_PAGES[2:]]
-    rows += [Address(name, run) for name in ("monitor", "run-series", "run-settings")]
-    rows += [Address("team", team.slug)]
+    rows += [Address(name, group.pk, "A") for name in CANDIDATE_PAGES[:4]]
+    rows += [Address(name, group.pk, "A", 0) for name in CANDIDATE_PAGES[4:]]
+    rows += [Address("events", group.pk, "A", kind) for kind in ("txt", "ndjson")]
+    grading = Grading.objects.create(group=group, grader="static").pk
+    rows += [Address("grading", grading), Address("grading-print", grading), Address("grading-events", grading, "txt")]
+    rows += [Address(name, run) for name in RUN_PAGES]
+    rows += [Address("team", team.slug), Address("reviewer", member.user_id), Address("task", group.task.pk)]
     rows += [Address(f"group-{action}", group.pk, post=Role.REVIEWER) for action in GROUP_POSTS]
     rows += [Address(f"task-{action}", group.task.pk, post=Role.REVIEWER) for action in ("quarantine", "release")]
-    rows += [Address("token-new", run, post=Role.ADMIN), Address("run-pause", run, post=Role.ADMIN)]
+    rows += [
+        Address(name, run, post=Role.ADMIN)
+        for name in ("token-new", "run-pause-switch", "webhook-secret", "webhook-test")
+    ]
+    rows += [Address("alert-rule", run, "entropy", post=Role.ADMIN)]
     rows += [Address("token-revoke", run, token.pk, post=Role.ADMIN), Address("member-add", team.slug, post=Role.ADMIN)]
     rows += [Address(name, team.slug, member.pk, post=Role.ADMIN) for name in ("member-role", "member-remove")]
     return rows
@@ -99,7 +112,7 @@ def test_wrong_methods_are_refused(client, group):
     for row in table(group):
         if row.post:
             # What a refused correction's page links to leads back to the group.
-            expected = 302 if row.name == "group-correct" else 405
+            expected = 302 if row.name in ("group-correct", "group-review", "group-order") else 405
             assert client.get(row.url).status_code == expected, row.name
 
 

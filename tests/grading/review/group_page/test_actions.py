@@ -4,52 +4,16 @@ import re
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
-from grading.models import Role
+from grading.models import ReviewClaim, Role
 from grading.review import decisions, queue
 from grading.review.pages.sitting import Sitting
-from grading.scoring.criteria import CRITERIA
 from grading.states import DecisionKind, GroupState
-from tests.factories import PATCH, make_group, make_run, make_user
+from tests.factories import make_run, make_user
+from tests.grading.review.group_page.forms import form, url
 from tests.verdicts import add_verdict, held_group
 
 pytestmark = pytest.mark.django_db
-EVENTS = [{"kind": "action", "text": "cat hidden_tests.py"}, {"kind": "submit", "text": "done"}]
-
-
-@pytest.fixture
-def group():
-    held = held_group(outcomes="PPFI", events=EVENTS, hold_reason="policy manual")
-    add_verdict(held, {"A": 5, "B": 3})
-    return held
-
-
-@pytest.fixture
-def reviewer(group):
-    return make_user(username="rita", role=Role.REVIEWER, team=group.run.team)
-
-
-@pytest.fixture
-def page(client, reviewer):
-    client.force_login(reviewer)
-    return client
-
-
-def url(name: str, group, *args) -> str:
-    return reverse(name, args=[group.pk, *args])
-
-
-def form(group, **changes) -> dict:
-    """What the page's own form posts when nothing is changed, with these changes."""
-    fields = {"verdict": decisions.newest_verdict(group).pk, "reason": "too wide"}
-    for placed in decisions.newest_verdict(group).candidates.select_related("trajectory"):
-        letter = placed.trajectory.letter
-        fields |= {f"score-{letter}-{criterion}": placed.scores[criterion] for criterion in CRITERIA}
-        fields |= {f"place-{letter}": placed.rank + 1}
-        fields |= {f"flag-{letter}": placed.flags} if placed.flags else {}
-    cite = {"letter": "A", "about": "minimality", "kind": "new", "place": "app.py:2", "quote": ""}
-    return fields | {f"cite-1-{part}": value for part, value in cite.items()} | changes
 
 
 def test_the_page_shows_tiers_diffs_and_evidence_by_letters(page, group):
@@ -239,6 +203,19 @@ def test_a_person_lets_the_group_fall_back(page, group):
     assert (decision.kind, decision.reason, decision.by) == (DecisionKind.FALLBACK, "cannot tell", "rita")
 
 
+def test_of_two_stale_tabs_the_second_decision_is_refused_and_says_what_counts(page, group):
+    seen = {"verdict": group.verdicts.last().pk, "version": 0}
+    assert page.post(url("group-approve", group), seen).status_code == 302
+    refused = page.post(url("group-fall-back", group), {"version": 0, "reason": "neither"})
+    assert refused.status_code == 409 and "was decided meanwhile, by rita" in refused.content.decode()
+    assert [decision.kind for decision in group.decisions.all()] == ["verdict"]
+    assert page.post(url("group-fall-back", group), {"version": 1, "reason": "neither"}).status_code == 302
+    assert page.post(url("group-approve", group), seen | {"version": 1}).status_code == 409
+    assert [decision.kind for decision in group.decisions.all()] == ["verdict", "fallback"]
+    html = page.get(url("group", group)).content.decode()
+    assert '<input type="hidden" name="version" value="2">' in html
+
+
 def test_who_holds_the_group_decides(page, group):
     queue.claim(group, user=make_user(username="otto", role=Role.REVIEWER, team=group.run.team))
     html = page.get(url("group", group)).content.decode()
@@ -247,77 +224,8 @@ def test_who_holds_the_group_decides(page, group):
     assert page.post(url("group-claim", group)).status_code == 409
 
 
-def test_a_viewer_sees_all_and_can_do_nothing(client, group):
-    client.force_login(make_user(role=Role.VIEWER, team=group.run.team))
-    html = client.get(url("group", group)).content.decode()
-    assert "Tier 1" in html and "reviewer" in html
-    for action in ("approve", "correct", "leak", "broken", "fall-back", "claim", "release", "draft"):
-        assert url(f"group-{action}", group) not in html
-        assert client.post(url(f"group-{action}", group)).status_code == 403
-
-
-def test_a_post_from_another_site_is_refused(group, reviewer):
-    strict = Client(enforce_csrf_checks=True)
-    strict.force_login(reviewer)
-    answer = strict.post(url("group-fall-back", group), {"reason": "x"})
-    assert answer.status_code == 403 and "Nothing was saved" in answer.content.decode()
-    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', strict.get(url("group", group)).content.decode())
-    fields = {"reason": "x", "csrfmiddlewaretoken": token[1]}
-    assert strict.post(url("group-fall-back", group), fields).status_code == 302
-
-
-def test_real_ids_are_shown_once_the_group_is_decided(page, group):
-    page.post(url("group-fall-back", group), {"reason": "x"})
-    assert group.trajectories.get(letter="A").external_id in page.get(url("group", group)).content.decode()
-
-
-def test_an_invalid_verdict_is_mended_by_a_person(page, group):
-    # No score of B: its card waits for scores, and the form gives all of them.
-    from grading.grader import gather, verdicts
-    from grading.grader.parse import check
-    from grading.grader.shape import GraderReply
-
-    reply, material = GraderReply(()), gather.material_of(group)
-    verdicts.store(group, reply, check(reply, material, group.run.rubric.rubric), material, grader="scripted")
-    html = page.get(url("group", group)).content.decode()
-    assert "No scores yet" in html and "Fallback." in html
-    fields = {f"score-{letter}-{criterion}": "5" for letter in "AB" for criterion in CRITERIA}
-    assert page.post(url("group-correct", group), form(group) | fields).status_code == 302
-    assert decisions.newest_verdict(group).is_valid
-
-
-@pytest.mark.parametrize("state", [GroupState.COLLECTING, GroupState.COMPLETE, GroupState.GRADING])
-def test_a_group_without_a_verdict_has_a_page_too(page, group, state):
-    early = make_group(run=group.run, state=state, outcomes="PF")
-    answer = page.get(url("group", early))
-    assert answer.status_code == 200 and "nothing to decide yet" in answer.content.decode()
-    assert page.post(url("group-correct", early), {"reason": "x"}).status_code == 409
-
-
-HOSTILE = "<img src=x onerror=alert(1)>\"'\u202e</script>"
-
-
-def test_hostile_text_is_inert_on_every_page_of_a_group(page, reviewer):
-    patch = PATCH.replace(b"return 42", f"return '{HOSTILE}'".encode()).replace(b"app.py", b"<img src=x>.py")
-    run = make_run(team=reviewer.memberships.get().team, policy="manual")
-    group = held_group(
-        run=run, outcomes="PPF", patches=[patch, PATCH, patch], key=HOSTILE, hold_reason=HOSTILE,
-        events=[{"kind": "action", "text": HOSTILE, "tool": HOSTILE, "args": {"c": HOSTILE}, "role": HOSTILE}],
-    )  # fmt: skip
-    group.task.statement = HOSTILE
-    group.task.save()
-    for trajectory in group.trajectories.all():
-        trajectory.tests = [{"name": HOSTILE, "status": "failed", "message": HOSTILE}]
-        trajectory.counts, trajectory.problem = {HOSTILE: HOSTILE}, HOSTILE
-        trajectory.save()
-    addresses = [url("group", group), url("history", group), reverse("queue"), reverse("groups"), reverse("tasks")]
-    addresses += [f"{url('group', group)}?tab={tab}" for tab in ("events", "tests", "checks")]
-    addresses += [f"{url('group', group)}?cite_letter=A&cite_kind=event&cite_place=0&cite_quote={HOSTILE}"]
-    addresses += [url("trajectory", group, "A") + query for query in ("", "?at=0", f"?q={HOSTILE[:4]}&in=all")]
-    addresses += [url("event", group, "A", 0), url("group-file", group, "A", 0)]
-    for address in addresses:
-        answer = page.get(address)
-        assert answer.status_code == 200, address
-        assert "<img" not in answer.content.decode(), address
-    fields = form(group, reason=HOSTILE, **{"cite-1-quote": HOSTILE, "cite-1-place": HOSTILE})
-    assert "<img" not in page.post(url("group-correct", group), fields).content.decode()
+def test_a_claim_that_comes_while_a_draft_is_drawn_leaves_the_fields_open(page, group):
+    ReviewClaim.take(group, make_user(username="quick", role=Role.REVIEWER, team=group.run.team))
+    fields = {"verdict": decisions.newest_verdict(group).pk, "score-A-minimality": "2"}
+    drawn = page.post(url("group-draft", group), fields).content.decode()
+    assert 'value="2"' in drawn and " disabled" not in drawn
