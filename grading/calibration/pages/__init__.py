@@ -1,0 +1,1 @@
+"""What each calibration page shows: context for templates, a constant number of queries."""
