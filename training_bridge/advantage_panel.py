@@ -12,7 +12,7 @@ from grading.scoring.tiers import TIER_NAMES, TIERS
 from grading.states import GroupState
 from grading.templatetags.figures import fixed, signed
 from training_bridge.decided import decision_numbers, factor_numbers, group_numbers, reason_of
-from training_bridge.delivery import REFUSED
+from training_bridge.due import REFUSED
 from training_bridge.effects import REDISTRIBUTING, Effect, effect_of
 from training_bridge.payload import UNGRADED, Numbers
 from training_bridge.redistribution import regimes
@@ -25,7 +25,7 @@ REASONS = {
     decisions.GRADER_FAILURE: "the verdict is not valid",
     REFUSED: "the factors could not be used",
     UNGRADED: "no verdict yet",
-    decisions.SKIPPED: "a person skipped the verdict",
+    decisions.SKIPPED: "skipped: the history says by whom or by which budget",
     regimes.INVERTS_ORDER: "redistributed, a failure would stand above a pass",
     regimes.NOT_FINITE: "redistributed, a number would not be finite",
     "negative_reward": "a negative reward: discounting it would favour the worse",

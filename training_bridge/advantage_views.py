@@ -5,8 +5,9 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from grading.access import viewer_required
 from grading.models import RolloutGroup
+from grading.review import blind
 from training_bridge import advantage_panel
-from training_bridge.monitor import ledger
+from training_bridge.monitor import group_ledger
 
 
 def _group(request, pk: int) -> RolloutGroup:
@@ -19,6 +20,7 @@ def _group(request, pk: int) -> RolloutGroup:
 def panel(request, pk):
     """GET: what counts now. POST: the fields of a correction as they would count; nothing is saved."""
     group = _group(request, pk)
+    blind.refuse_hidden(group, request.user)
     if request.method == "POST":
         shown = advantage_panel.draft_panel(group, dict(request.POST.lists()))
     else:
@@ -33,4 +35,4 @@ def deliveries(request, pk):
     """Every version of the group that went out, with what the job answered."""
     group = _group(request, pk)
     page = "training_bridge/_group_deliveries.html" if request.htmx else "training_bridge/group_deliveries.html"
-    return render(request, page, {"group": group, **ledger.versions(group)})
+    return render(request, page, {"group": group, **group_ledger.versions(group)})

@@ -1,16 +1,20 @@
 """REST twins of the job's socket: the same rows and numbered messages, for jobs behind a proxy and for observers."""
 
+from typing import Annotated
+
 import msgspec
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.response import Response
 
-from grading.errors import WrongShape
+from grading.errors import Fenced, GradingError, NotFound, WrongShape
 from grading.ingest.api import REFUSALS, whole_parameter
 from grading.ingest.machine_view import MachineView
 from grading.ingest.reading import read_json
 from training_bridge import delivery, intake
 from training_bridge.protocol import messages
+from training_bridge.protocol.sessions import ServerSession
+from training_bridge.protocol.wire import encode
 
 PAGE = 256
 AFTER = OpenApiParameter("after", int, description="Rows after this seq; 0 from the start.")
@@ -23,6 +27,14 @@ def read_message(request, shape):
         return msgspec.convert(read_json(request), shape)
     except msgspec.ValidationError as wrong:
         raise WrongShape("the body has another shape", got=str(wrong), expected=shape.__doc__) from None
+
+
+def refusal_of(refused: messages.ProtocolError) -> GradingError:
+    """What a socket would be closed with, as REST says it."""
+    kinds = {messages.CloseCode.FENCED: Fenced, messages.CloseCode.UNKNOWN_LIFE: NotFound}
+    kind = kinds.get(refused.code, WrongShape)
+    where = "life" if refused.code in kinds else refused.what
+    return kind(refused.what, got=refused.got, expected=refused.expected, where=where)
 
 
 class Acks(msgspec.Struct, forbid_unknown_fields=False):
@@ -45,6 +57,22 @@ class NumberedReceipt(msgspec.Struct):
     step: messages.Small
 
 
+class Resume(msgspec.Struct):
+    """{life, epoch, after_seq, digest?, estimator}"""
+
+    life: messages.Ordinal
+    epoch: messages.Count
+    after_seq: messages.Count
+    estimator: messages.Estimator
+    digest: messages.Digest | None = None
+
+
+class End(msgspec.Struct):
+    """{why?}"""
+
+    why: Annotated[str, msgspec.Meta(max_length=80, pattern=r"\A[^\x00]*\Z")] = ""
+
+
 class Receipts(msgspec.Struct):
     """{life, receipts: [{n, life, group, version, status, step}]}"""
 
@@ -53,15 +81,16 @@ class Receipts(msgspec.Struct):
 
 
 class NumberedMetrics(msgspec.Struct):
-    """{n, step, values}"""
+    """{n, step, values, units?}"""
 
     n: messages.Ordinal
     step: messages.Small
     values: dict[messages.MetricName, float | messages.NonFinite]
+    units: dict[messages.MetricName, messages.Unit] | None = None
 
 
 class Metrics(msgspec.Struct):
-    """{life, metrics: [{n, step, values}]}"""
+    """{life, metrics: [{n, step, values, units?}]}"""
 
     life: messages.Ordinal
     metrics: list[NumberedMetrics]
@@ -86,6 +115,33 @@ class AdvantagesTwin(MachineView):
                 "rows": [text for _, text in found],
             }
         )
+
+
+class ResumeTwin(MachineView):
+    access = "token:train"
+
+    @extend_schema(request=OpenApiTypes.OBJECT, responses={200: OpenApiTypes.OBJECT} | REFUSALS)
+    def post(self, request, run):
+        """Where a job without a socket stands, and how it centres; answered as on the socket, with a welcome."""
+        run, said = self.run_of(run), read_message(request, Resume)
+        session = ServerSession()
+        try:
+            resume = session.receive(encode(messages.Resume(**msgspec.structs.asdict(said))))
+            intake.begin(run, session, resume)
+        except messages.ProtocolError as refused:
+            raise refusal_of(refused) from None
+        [welcome] = session.replies()
+        return Response(msgspec.json.decode(welcome) | {"after_seq": session.sent})
+
+
+class LifeEnd(MachineView):
+    access = "token:train"
+
+    @extend_schema(request=OpenApiTypes.OBJECT, responses={204: None} | REFUSALS)
+    def post(self, request, run, n):
+        """The process ends by itself: the run counts as ended at once, not as silent. A second call changes nothing."""
+        intake.end_life(self.run_of(run), n, why=read_message(request, End).why)
+        return Response(status=204)
 
 
 class AcksTwin(MachineView):

@@ -7,7 +7,7 @@ from grading.scoring.cases import is_set
 from grading.scoring.criteria import short
 from grading.scoring.rows import FAILED, HACK, INFRA_INVALID, OK, PASSED, Row
 from training_bridge.payload import Numbers, numbers
-from training_bridge.redistribution.regimes import METHODS, REDISTRIBUTE
+from training_bridge.redistribution.regimes import CONTROLS, METHODS, REDISTRIBUTE
 
 
 def redistribute_case(case: object) -> dict:
@@ -93,9 +93,9 @@ def read_lambda_max(case: Mapping, method: str) -> float | None:
     """Read the bound. It has no default where it counts: leaving it out must not mean "no bound".
 
     Raises:
-        ValueError: it is missing for `redistribute`, or neither null nor a finite number >= 1.
+        ValueError: it is missing for `redistribute` or a control, or neither null nor a finite number >= 1.
     """
-    if method == REDISTRIBUTE and "lambda_max" not in case:
+    if method in (REDISTRIBUTE, *CONTROLS) and "lambda_max" not in case:
         raise ValueError("lambda_max is missing, expected a number >= 1, or null for the exact form")
     lambda_max = case.get("lambda_max")
     if lambda_max is None:

@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import logging
 
-from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.db.models import F
+from django.db.models import Case, F, When
 
 from grading import wake
-from grading.errors import GradingError
+from grading.errors import Fenced, GradingError
 from grading.ingest.auth import token_of
-from grading.models import Life, MachineToken, Run
+from grading.models import MachineToken, Run
 from grading.review import deadlines
 from training_bridge import delivery, intake
 from training_bridge.protocol.messages import (
@@ -27,17 +26,14 @@ from training_bridge.protocol.messages import (
 )
 from training_bridge.protocol.sessions import ServerSession, ServerState
 from training_bridge.protocol.wire import encode
+from training_bridge.threads import rows
 
 log = logging.getLogger(__name__)
 GONE = (RuntimeError, OSError)  # what a server raises when we write to a socket that is closed already
 LOOK_EVERY_S = 2.0  # rows whose doorbell was lost, revoked tokens, newer lives
+REFUSE_WITHIN_S = 5.0
 QUEUE_RUNS = 200
 MOST_NUMBERED = 1000  # messages that wait to be stored
-
-
-def rows(step):
-    """Run a step that reads or writes rows outside the event loop, each in a thread of its own."""
-    return database_sync_to_async(step, thread_sensitive=False)
 
 
 class Bell:
@@ -70,7 +66,7 @@ class JobConsumer(AsyncWebsocketConsumer):
         self.busy = asyncio.Lock()  # one flush at a time, or rows would overtake each other
         self.may_have_more = False  # rows that are stored and not sent yet
         self.numbered = []  # receipts and metrics taken and not stored yet
-        self.noting, self.delivering = Bell(self._note), Bell(self._deliver)
+        self.noting, self.delivering, self.glancing = Bell(self._note), Bell(self._deliver), Bell(self._glance)
         self.looking = None
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
         refused = await self._refused()
@@ -101,8 +97,8 @@ class JobConsumer(AsyncWebsocketConsumer):
     async def disconnect(self, code):
         if self.looking:
             self.looking.cancel()
-        await self.noting.quiet()
-        await self.delivering.quiet()
+        for bell in (self.noting, self.delivering, self.glancing):
+            await bell.quiet()
         for group in getattr(self, "groups", ()):
             await self.channel_layer.group_discard(group, self.channel_name)
         if self.life:
@@ -113,6 +109,7 @@ class JobConsumer(AsyncWebsocketConsumer):
                 connected=False,
                 unknown_fields=F("unknown_fields") + self.session.unknown.total(),
             )
+            await rows(wake.pages)(self.run.pk)
 
     async def receive(self, text_data=None, bytes_data=None):
         try:
@@ -155,6 +152,8 @@ class JobConsumer(AsyncWebsocketConsumer):
             yield
         except ProtocolError as broken:
             await self.refuse(broken)
+        except Fenced as over:
+            await self.refuse(ProtocolError(over.what, got=over.got, expected=over.expected, code=CloseCode.FENCED))
         except GradingError as refused:  # a number that does not follow: the job sends again from its resume
             await self.refuse(
                 ProtocolError(refused.what, got=refused.got, expected=refused.expected, code=CloseCode.GAP)
@@ -167,18 +166,13 @@ class JobConsumer(AsyncWebsocketConsumer):
             await self.refuse(failed)
 
     async def _start(self, resume: Resume) -> None:
-        facts = await rows(intake.facts)(self.run, resume)
-        if misplaced := self.session.answer(facts):
-            await rows(delivery.open_epoch)(self.run, reason=misplaced.reason)
-            facts = await rows(intake.facts)(self.run, resume)
-            self.session.answer(facts)
-        self.epoch, self.may_have_more = facts.epoch, True
-        self.life = await rows(Life.objects.get)(run=self.run, n=resume.life)
-        estimator = {name: getattr(resume.estimator, name) for name in resume.estimator.__struct_fields__}
-        said = {"estimator": estimator, "connected": True, "received": self.session.sent}
-        await rows(intake.acknowledge)(self.life, epoch=facts.epoch, **said)
+        self.life, self.epoch = await rows(intake.begin)(self.run, self.session, resume)
+        self.may_have_more = True
+        await rows(intake.acknowledge)(self.life, epoch=self.epoch, connected=True)
+        await rows(wake.pages)(self.run.pk)
         taken = {"type": "stream.taken", "channel": self.channel_name}
         await self.channel_layer.group_send(delivery.rows_stored(self.run.pk), taken)
+        self.delivering.ring()  # what was decided while no socket heard the bell: the sweep may be seconds away
 
     async def flush(self) -> None:
         """Send the answers that wait, then stored rows while the credit window has room."""
@@ -188,17 +182,20 @@ class JobConsumer(AsyncWebsocketConsumer):
             while self.may_have_more and self.session.room > 0:
                 limit = min(self.session.room, 64)
                 self.may_have_more = False  # before we look: a bell that rings meanwhile sets it again
-                newest, found = await rows(self._news)(self.session.sent, limit)
+                before = self.session.sent
+                newest, found = await rows(self._news)(before, limit)
                 self.session.fence(newest)
                 for seq, text in found:
                     await self.send(self.session.pass_on(seq, text))
+                if found:
+                    await rows(delivery.mark_sent)(self.run, self.epoch, before, self.session.sent)
                 self.may_have_more |= len(found) == limit
 
     def _news(self, sent: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
         """The newest life and the rows for it, in one thread: to open a connection costs more than both."""
         newest = intake.newest_life(self.run).n
         own = newest == self.life.n
-        return newest, delivery.rows_after(self.run, self.epoch, sent, limit) if own else []
+        return newest, delivery.peek(self.run, self.epoch, sent, limit) if own else []
 
     async def decision_made(self, event):
         """A doorbell: deliver at once, then look. A thousand decisions in a row do not make a thousand looks."""
@@ -230,20 +227,34 @@ class JobConsumer(AsyncWebsocketConsumer):
         except GONE:
             log.info("run %s: the job's socket closed while rows were sent; they wait for its resume", self.run.pk)
 
+    async def _glance(self) -> None:
+        async with self._minded():
+            await self._look()
+
     async def _keep_looking(self) -> None:
-        """Doorbells may be lost and tokens revoked; the rows say so."""
+        """Doorbells may be lost and tokens revoked; the rows say so. A job that reads nothing must not stop this."""
+        good = MachineToken.objects.filter(pk=self.token.pk, revoked_at=None)
         while self.session.state is not ServerState.CLOSED:
             await asyncio.sleep(LOOK_EVERY_S)
-            if await rows(MachineToken.objects.filter(pk=self.token.pk, revoked_at=None).exists)():
-                await self._look()
-            else:
-                revoked = ProtocolError("token", got="revoked", expected="a valid one", code=CloseCode.TOKEN)
-                await self.refuse(revoked)
+            try:
+                if await rows(good.exists)():
+                    self.glancing.ring()
+                    continue
+            except Exception:  # the database is away for a moment: look again
+                log.exception("run %s: the job's socket, looking", self.run.pk)
+                continue
+            revoked = ProtocolError("token", got="revoked", expected="a valid one", code=CloseCode.TOKEN)
+            await self.refuse(revoked)
+            return
 
     async def refuse(self, broken: ProtocolError) -> None:
-        with contextlib.suppress(*GONE):
-            await self.send(encode(Error(code=int(broken.code), message=str(broken)[:1000])))
-            await self.close(code=int(broken.code), reason=broken.reason)
+        self.session.state = (
+            ServerState.CLOSED
+        )  # whatever else comes on this socket is refused, even if it cannot close
+        with contextlib.suppress(*GONE, TimeoutError):  # a job that reads nothing is not waited for
+            async with asyncio.timeout(REFUSE_WITHIN_S):
+                await self.send(encode(Error(code=int(broken.code), message=str(broken)[:1000])))
+                await self.close(code=int(broken.code), reason=broken.reason)
 
 
 class PageConsumer(AsyncWebsocketConsumer):
@@ -274,11 +285,12 @@ class PageConsumer(AsyncWebsocketConsumer):
 
 
 class QueueConsumer(PageConsumer):
-    """The queue's socket: it hears of every run of one's teams, the newest ones where there are many."""
+    """The queue's socket: it hears of every run of one's teams, of live and new ones first where there are many."""
 
     def _visible_runs(self) -> list[int] | None:
         user = self.scope["user"]
         if not user.is_authenticated:
             return None
-        runs = Run.objects.visible_to(user).filter(kind=Run.Kind.LIVE).order_by("-pk")
+        is_live = Case(When(kind=Run.Kind.LIVE, then=1), default=0)
+        runs = Run.objects.visible_to(user).order_by(is_live.desc(), "-pk")  # an import's groups are held too
         return list(runs.values_list("pk", flat=True)[:QUEUE_RUNS])

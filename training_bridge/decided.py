@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from grading.grader import gather
 from grading.models import Decision, RolloutGroup, RubricVersion, Trajectory, Verdict
+from grading.scoring.rows import Row
 from grading.states import DecisionKind, Method
-from training_bridge.payload import Numbers, numbers
+from training_bridge.payload import Asked, Numbers, numbers_of
 
 NOT_TRAINED = (DecisionKind.EXCLUDED, DecisionKind.ABANDONED)
 
@@ -34,27 +35,37 @@ def factor_numbers(
     **said,
 ) -> Numbers:
     """What training gets for factors by external id, be they of a verdict or of a draft of one."""
+    rows = gather.rows_of(gather.counted(group) if trajectories is None else trajectories)
+    said.setdefault("broken_evaluation", group.task.is_broken)
+    return numbers_of([asked(group, rows, factors, lambda_max=rubric.rubric.lambda_max, **said)])[0]
+
+
+def asked(group: RolloutGroup, rows: list[Row], factors: Mapping[str, float] | None, **said) -> Asked:
+    """A group as the builder takes it. `said`: lambda_max, broken_evaluation, and what differs from the group's own."""
     options = {
         "method": group.method or group.run.method,
-        "lambda_max": rubric.rubric.lambda_max,
         "eligible": group.eligible,
-        "broken_evaluation": group.task.is_broken,
         "mask_truncated": group.run.mask_truncated,
+        "neutral_when_equal": group.neutral_when_equal if group.method else group.run.neutral_when_equal,
     }
-    rows = gather.rows_of(gather.counted(group) if trajectories is None else trajectories)
-    return numbers(rows, factors, **(options | said))
+    return Asked(rows, factors, **(options | said))
 
 
 def decision_numbers(decision: Decision, trajectories: list[Trajectory] | None = None) -> Numbers:
     """What training gets for a decision. Call after the group's lock, so that findings are read as they are."""
+    verdict = decision.verdict if decision.kind == DecisionKind.VERDICT else None
+    return group_numbers(decision.group, verdict, trajectories=trajectories, **said_by(decision))
+
+
+def said_by(decision: Decision) -> dict:
+    """What a decision says of how its group is counted."""
     # What was decided is paid, the same in every epoch; a quarantine or its release is a decision of its own.
     said = {"broken_evaluation": decision.kind in NOT_TRAINED}
     if decision.kind == DecisionKind.BASELINE:
         said["method"] = Method.OUTCOME
     if decision.kind == DecisionKind.FALLBACK:
         said["fallback_reason"] = decision.reason or decision.kind
-    verdict = decision.verdict if decision.kind == DecisionKind.VERDICT else None
-    return group_numbers(decision.group, verdict, trajectories=trajectories, **said)
+    return said
 
 
 def reason_of(decision: Decision, numbers: Numbers) -> str | None:

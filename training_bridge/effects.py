@@ -49,36 +49,47 @@ class Effect:
 
 
 def effect_of(numbers: Numbers) -> Effect:
-    """Compare a group's numbers with its outcome advantages.
+    """Compare a group's numbers with its outcome advantages: `effects_of` a batch of one."""
+    return effects_of([numbers])[0]
+
+
+def effects_of(many: Sequence[Numbers]) -> list[Effect]:
+    """Compare groups' numbers with their outcome advantages.
 
     Args:
-        numbers: from `payload.numbers`.
+        many: from `payload.numbers_of`.
     Returns:
-        The comparison. A row without a usable reward counts as masked, so that every number is finite.
+        The comparison of each. A row without a usable reward counts as masked, so that every number is finite.
     """
-    rows = numbers.rows
-    valid_G = np.array([row.reward is not None for row in rows], bool)
-    passing_G = np.array([row.outcome == "passed" for row in rows], bool) & valid_G
-    rewards_G = np.array([row.reward or 0.0 for row in rows], float)
+    alike: dict[int, list[int]] = {}
+    for place, numbers in enumerate(many):
+        alike.setdefault(len(numbers.rows), []).append(place)
+    found: dict[int, Effect] = {}
+    for places in alike.values():
+        found |= zip(places, _effects([many[place] for place in places]), strict=True)
+    return [found[place] for place in range(len(many))]
+
+
+def _effects(many: Sequence[Numbers]) -> list[Effect]:
+    """Of groups of one size."""
+    valid_BG = np.array([[row.reward is not None for row in numbers.rows] for numbers in many], bool)
+    passing_BG = np.array([[row.outcome == "passed" for row in numbers.rows] for numbers in many], bool) & valid_BG
+    rewards_BG = np.array([[row.reward or 0.0 for row in numbers.rows] for numbers in many], float)
     with np.errstate(over="ignore", invalid="ignore"):  # a reward may be finite and its group's sums not: excluded
-        before_G = np.nan_to_num(outcome_advantages(rewards_G, valid_G)) if rows else rewards_G
-    after_G = np.array([row.advantage for row in rows], float)
-    return Effect(
-        before_G=before_G,
-        after_G=after_G,
-        passing_G=passing_G,
-        valid_G=valid_G,
-        wanted=_wanted(numbers, before_G, passing_G),
-        sums_kept=bool(conserves(after_G, before_G, passing_G, valid_G)),
-    )
+        before_BG = np.nan_to_num(outcome_advantages(rewards_BG, valid_BG)) if rewards_BG.size else rewards_BG
+    after_BG = np.array([[row.advantage for row in numbers.rows] for numbers in many], float)
+    conserved_B = conserves(after_BG, before_BG, passing_BG, valid_BG).tolist()
+    wanted_B = _wanted(many, before_BG, passing_BG)
+    return list(map(Effect, before_BG, after_BG, passing_BG, valid_BG, wanted_B, conserved_B))
 
 
-def _wanted(numbers: Numbers, before_G: np.ndarray, passing_G: np.ndarray) -> float | None:
-    if numbers.credit.regime not in REDISTRIBUTING:
-        return None
-    factors_G = np.array([np.nan if row.factor is None else row.factor for row in numbers.rows], float)
-    kept_G = np.maximum(keep(before_G, passing_G), 0)
-    return float(rescaling(kept_G, weigh(kept_G, factors_G, passing_G))[0])
+def _wanted(many: Sequence[Numbers], before_BG: np.ndarray, passing_BG: np.ndarray) -> list[float | None]:
+    said = [numbers.credit.regime in REDISTRIBUTING for numbers in many]
+    weighed_BG = passing_BG & np.array(said)[:, None]
+    factors_BG = np.array([[row.factor or np.nan for row in numbers.rows] for numbers in many], float)
+    kept_BG = np.maximum(keep(before_BG, weighed_BG), 0)
+    wanted_B1 = rescaling(kept_BG, weigh(kept_BG, factors_BG, weighed_BG))
+    return [wanted if asked else None for wanted, asked in zip(wanted_B1[:, 0].tolist(), said, strict=True)]
 
 
 def balance(advantages: Sequence[float], lengths: Sequence[float | None]) -> tuple[float, float]:

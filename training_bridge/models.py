@@ -3,6 +3,31 @@
 from django.db import models
 
 from grading.models.rows import Frozen, FrozenRows, team_rows
+from training_bridge.models_alerts import (
+    Alert,
+    AlertCall,
+    AlertDesk,
+    AlertEvent,
+    AlertMessage,
+    AlertRule,
+    StepReading,
+)
+
+__all__ = [
+    "Alert",
+    "AlertCall",
+    "AlertDesk",
+    "AlertEvent",
+    "AlertMessage",
+    "AlertRule",
+    "Delivery",
+    "JobCursor",
+    "MetricPoint",
+    "Payout",
+    "Receipt",
+    "StepReading",
+    "Stream",
+]
 
 
 class Stream(models.Model):
@@ -54,7 +79,11 @@ class Delivery(models.Model):
             models.UniqueConstraint(fields=["epoch", "group", "version"], name="one_row_per_version"),
         ]
         ordering = ["epoch", "seq"]
-        indexes = [models.Index(fields=["stream", "epoch", "receipt", "seq"], name="delivery_by_receipt")]
+        indexes = [
+            models.Index(fields=["stream", "epoch", "receipt", "seq"], name="delivery_by_receipt"),
+            # groups that have more than one row, however few: the ledger of groups looks at them one by one
+            models.Index(fields=["stream", "group"], condition=models.Q(version__gt=1), name="delivery_of_correction"),
+        ]
 
 
 class Payout(models.Model):
@@ -81,6 +110,11 @@ class Payout(models.Model):
     penalty_paid = models.FloatField()
     advantage_tokens = models.FloatField()  # sum of A len
     tokens = models.FloatField()  # sum of len
+    factors = models.PositiveIntegerField(default=0)  # passes with a factor
+    factor_sum = models.FloatField(default=0)
+    lambda_used = models.FloatField(null=True)  # of a redistributed group, after the bound
+    deficit = models.FloatField(null=True)  # D of Eq. 1, reward units; null: not downweighted
+    by_deadline = models.BooleanField(default=False)  # a deadline decided, whatever it decided
     grading_s = models.FloatField(null=True)  # from complete to graded
     declared_at = models.DateTimeField()
     held_at = models.DateTimeField(null=True)  # when it began to wait for a person
@@ -92,7 +126,29 @@ class Payout(models.Model):
         indexes = [
             models.Index(fields=["run", "step"], name="payout_by_step"),
             models.Index(fields=["run", "decided_at"], name="payout_by_decision"),
+            models.Index(fields=["regime", "group"], name="payout_by_regime"),
         ]
+
+
+class StepSum(models.Model):
+    """What payouts and receipts add up to over the steps from `step` to `step + span - 1`.
+
+    Kept in several spans, so that a curve of any length is read from as many rows. `paid` is written under the lock of
+    the stream's row, `told` under that of the life: see `monitor/sums.py` for their names.
+    """
+
+    run = models.ForeignKey("grading.Run", models.PROTECT, related_name="step_sums", db_index=False)
+    span = models.PositiveIntegerField()
+    step = models.PositiveIntegerField()
+    paid = models.JSONField(default=dict)
+    told = models.JSONField(default=dict)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    objects = team_rows("run__team", "run").as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "span", "step"], name="one_sum_per_step")]
+        indexes = [models.Index(fields=["run", "span", "changed_at"], name="step_sum_by_change")]
 
 
 class JobCursor(models.Model):
@@ -135,21 +191,67 @@ class Receipt(Frozen):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["life", "n"], name="receipts_are_numbered")]
         ordering = ["pk"]
+        indexes = [models.Index(fields=["run", "group"], condition=models.Q(version=0), name="receipt_of_own_numbers")]
+
+
+class MetricSeries(models.Model):
+    """One name of a run: its unit, where it ends, and how far its points are packed."""
+
+    run = models.ForeignKey("grading.Run", models.PROTECT, related_name="metric_series", db_index=False)
+    name = models.CharField(max_length=80)
+    unit = models.CharField(max_length=20, blank=True)
+    points = models.PositiveBigIntegerField(default=0)  # steps with a value, not counting history
+    tail = models.PositiveIntegerField(default=0)  # of them not packed yet
+    last_step = models.PositiveIntegerField(default=0)
+    packed = models.JSONField(default=list)  # the last packed step of each level, the finest first
+    heard_at = models.DateTimeField(auto_now=True)
+
+    objects = team_rows("run__team", "run").as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "name"], name="one_series_per_name")]
 
 
 class MetricPoint(models.Model):
     """A scalar by run, step and name. A repeated step adds a row: the newest counts, the rest is history."""
 
-    run = models.ForeignKey("grading.Run", models.PROTECT, related_name="metric_points")
+    run = models.ForeignKey("grading.Run", models.PROTECT, related_name="metric_points", db_index=False)
     life = models.ForeignKey("grading.Life", models.PROTECT, null=True, related_name="+")
     n = models.PositiveBigIntegerField()
     step = models.PositiveIntegerField()
     name = models.CharField(max_length=80)
     value = models.FloatField(null=True)  # null: NaN or infinite, drawn as a gap
     non_finite = models.CharField(max_length=10, blank=True)
+    is_newest = models.BooleanField(default=True)
     at = models.DateTimeField(auto_now_add=True)
 
     objects = team_rows("run__team", "run").as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["run", "name", "step"], name="metric_by_step")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "name", "step"], condition=models.Q(is_newest=True), name="one_newest_point_per_step"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["run", "name", "step"], name="metric_by_step"),
+            models.Index(fields=["run", "id"], name="metric_by_arrival"),
+        ]
+
+
+class MetricSegment(models.Model):
+    """Consecutive points of a series packed into one row, for curves of any length; level 0 holds them all.
+
+    Derived from `MetricPoint`. A segment of level k + 1 stands for eight of level k and keeps their extremes and gaps.
+    """
+
+    series = models.ForeignKey(MetricSeries, models.CASCADE, related_name="segments", db_index=False)
+    level = models.PositiveSmallIntegerField()
+    first_step = models.PositiveIntegerField()
+    last_step = models.PositiveIntegerField()
+    packed = models.BinaryField()  # monitor/packing.py
+
+    objects = team_rows("series__run__team", "series__run").as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["series", "level", "last_step"], name="one_segment_per_place")]

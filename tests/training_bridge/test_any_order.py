@@ -10,14 +10,14 @@ from grading import clock
 from grading.errors import GradingError
 from grading.grader import job
 from grading.grader.shape import Cited, Finding
-from grading.ingest import assemble, lives
+from grading.ingest import assemble, declaring, lives
 from grading.ingest.rollout import Rollout
 from grading.models import RolloutGroup, Run, Trajectory
 from grading.review import corrections, deadlines, decisions, findings
 from grading.states import AWAITING_REVIEW, ENDED, MOVES, GroupState, Method, Policy
 from tests.factories import PATCH, make_run, make_task, make_user
 from tests.verdicts import line_of, reply_for
-from training_bridge import delivery
+from training_bridge import delivery, pausing
 from training_bridge.models import Delivery, Stream
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ class World:
 
     def declare(self):
         self.declared += 1
-        assemble.declare_group(
+        declaring.declare_group(
             run=Run.objects.get(pk=self.run.pk), life=self.life, key=f"g{self.declared}",
             task=self.random.choice(self.tasks).key, step=self.declared, group_size=4,
             eligible=self.random.random() < 0.85,
@@ -190,8 +190,7 @@ class World:
         findings.release(self.random.choice(broken), reason="works", user=self.person())
 
     def pause(self):
-        mode = self.random.choice([Stream.Mode.NORMAL, Stream.Mode.NORMAL, Stream.Mode.OUTCOME_ONLY])
-        delivery.set_mode(self.run, mode=mode, reason="test", by="alice")
+        pausing.switch(self.run, paused=self.random.choice([False, False, True]), reason="test", by="alice")
 
     # ---- the clock and the bridge ----
 

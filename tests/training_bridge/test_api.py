@@ -10,6 +10,8 @@ from grading.states import DecisionKind, GroupState
 from tests.factories import make_group, make_run, make_token
 from training_bridge import delivery
 from training_bridge.models import JobCursor, MetricPoint, Receipt
+from training_bridge.monitor.standing import standings
+from training_bridge.protocol.wire import digest_of
 
 pytestmark = pytest.mark.django_db
 
@@ -77,6 +79,60 @@ def test_receipts_and_metrics_share_one_numbering_and_are_stored_once(run, life,
     assert set(MetricPoint.objects.values_list("name", "value")) == {("loss", 0.5), ("entropy", None)}
     gap = call("metrics", {"life": 1, "metrics": [metrics | {"n": 4}]})
     assert (gap.status_code, gap.json()["expected"]) == (409, 3)
+
+
+ESTIMATOR = {"name": "ours", "baseline": "mean", "std": "none", "space": "advantage"}
+
+
+def test_a_resume_by_rest_is_welcomed_as_on_the_socket(run, life, call):
+    delivered(run, life)
+    text = run.stream.deliveries.get().text
+    said = {"life": 1, "epoch": 1, "after_seq": 1, "digest": digest_of(text), "estimator": ESTIMATOR | {"shaped": True}}
+    welcome = call("resume", said).json()
+    assert (welcome["epoch"], welcome["head_seq"], welcome["after_seq"], welcome["noted"]) == (1, 1, 1, 0)
+    assert welcome["estimator"]["cap"] == 1.5 and JobCursor.objects.get().estimator["shaped"] is True
+    anew = call("resume", said | {"digest": "0" * 64}).json()
+    assert (anew["epoch"], anew["head_seq"], anew["after_seq"]) == (2, 1, 0)
+    later = call("resume", said | {"epoch": 7}).json()  # a job that outlived a restored database
+    assert (later["epoch"], later["after_seq"]) == (8, 0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "where"),
+    [
+        ({"std": "ddof1"}, "estimator.std"),
+        ({"baseline": "leave_one_out"}, "estimator.baseline"),
+        ({"clip": 1.0}, "estimator.clip"),
+        ({"eps": 1e-6}, "estimator.eps"),
+        ({"cap": 3.0}, "estimator.cap"),
+    ],
+)
+def test_an_estimator_that_breaks_the_numbers_is_refused_by_name(run, life, call, estimator, where):
+    said = {"life": 1, "epoch": 0, "after_seq": 0, "estimator": ESTIMATOR | estimator}
+    refused = call("resume", said)
+    assert (refused.status_code, refused.json()["where"]) == (422, where)
+    assert not JobCursor.objects.filter(life=life).exclude(estimator={}).exists()
+
+
+def test_a_resume_of_a_life_that_is_not_the_newest_is_fenced_or_unknown(run, life, call):
+    said = {"life": 2, "epoch": 0, "after_seq": 0, "estimator": ESTIMATOR}
+    unknown = call("resume", said)
+    assert (unknown.status_code, unknown.json()["where"]) == (404, "life")
+    issue_life(run)
+    assert call("resume", said | {"life": 1}).status_code == 409
+
+
+def test_a_job_that_says_goodbye_has_ended_and_a_newer_life_begins_anew(run, life, call):
+    assert standings([run])[0].state == "live"
+    for _ in range(2):
+        assert call("lives/1/end", {}).status_code == 204
+    assert standings([run])[0].state == "ended"
+    assert run.events.filter(by="life:1").get().changes == {"life": [1, "ended"]}
+    issue_life(run)
+    assert standings([run])[0].state == "live"
+    assert call("lives/1/end", {"why": "KeyError"}).status_code == 409
+    assert call("lives/2/end", {"why": "KeyError"}).status_code == 204
+    assert run.events.filter(by="life:2").get().changes == {"life": [2, "failed: KeyError"]}
 
 
 def test_a_fenced_life_and_a_wrong_shape_are_refused_in_words(run, life, call):

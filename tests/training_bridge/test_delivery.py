@@ -4,12 +4,14 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
+from grading.errors import Fenced
+from grading.ingest import lives
 from grading.models import RolloutGroup, Trajectory
 from grading.review import decisions
 from grading.states import DecisionKind, GroupState, Policy
 from tests.factories import make_group, make_life, make_run
 from tests.verdicts import add_verdict
-from training_bridge import delivery, intake
+from training_bridge import delivery, intake, pausing
 from training_bridge.errors import NoStream, OutOfOrder
 from training_bridge.models import Delivery, MetricPoint, Receipt, Stream
 from training_bridge.protocol import messages
@@ -114,7 +116,7 @@ def test_imported_runs_have_no_stream():
 
 def test_pausing_is_a_row_of_the_same_stream():
     run = make_run()
-    delivery.set_mode(run, mode="outcome_only", reason="entropy rises", by="alice")
+    pausing.switch(run, paused=True, reason="entropy rises", by="alice")
     run.refresh_from_db()
     [row] = rows_of(run)
     assert run.paused and row["type"] == "control" and row["mode"] == "outcome_only" and row["seq"] == 1
@@ -148,6 +150,17 @@ def test_numbered_messages_are_stored_once_and_in_order():
     with pytest.raises(OutOfOrder) as gap:
         intake.note(life, [messages.Metrics(n=4, step=5, values={})])
     assert (gap.value.got, gap.value.expected) == (4, 3)
+
+
+def test_what_a_killed_process_had_said_is_not_noted_after_its_successor_began():
+    run = make_run()
+    old = make_life(run=run)
+    group = decided_group(run, life=old)
+    lives.issue_life(run)
+    late = messages.Receipt(n=1, life=old.n, group=group.key, version=1, status="applied", step=4)
+    with pytest.raises(Fenced):
+        intake.note(old, [late])
+    assert not Receipt.objects.exists()
 
 
 def test_acknowledgements_only_grow():

@@ -5,6 +5,7 @@ import pytest
 
 from grading.scoring.rows import Row
 from training_bridge.payload import numbers
+from training_bridge.redistribution.regimes import METHODS
 
 ROWS = [Row("a", "passed"), Row("b", "passed"), Row("c", "failed"), Row("d", "infra_invalid")]
 FACTORS = {"a": 1.0, "b": 0.9}
@@ -56,7 +57,7 @@ def test_a_group_without_factors_is_ungraded_and_falls_back(factors):
     assert (made(factors=factors).credit.regime, made(factors=factors).credit.reason) == ("fallback", "ungraded")
 
 
-@pytest.mark.parametrize("method", ["redistribute", "downweight_only", "reward_discount"])
+@pytest.mark.parametrize("method", sorted({*METHODS} - {"outcome"}))
 @pytest.mark.parametrize(
     ("factors", "words"), [({"a": 1.0}, r"missing for \['b'\]"), ({"a": 1.0, "b": 1.1}, r"\{'b': 1.1\}, expected more")]
 )
@@ -122,7 +123,7 @@ def test_a_real_run_refuses_to_discount_negative_rewards():
 
 
 def test_every_number_can_travel_as_strict_json():
-    for method in ("redistribute", "outcome", "downweight_only", "reward_discount"):
+    for method in METHODS:
         got = made(SHAPED, {"a": 1.0, "b": 0.2}, method=method)
         for row in got.rows:
             json.dumps([row.reward, row.equivalent_reward, row.advantage, row.factor], allow_nan=False)

@@ -2,19 +2,21 @@
 
 import asyncio
 import json
+from urllib.parse import urlsplit
 
 import pytest
 import websockets
 
 from grading.grader import job
-from grading.models import RolloutGroup
+from grading.models import RolloutGroup, RunEvent
 from grading.review import decisions
 from grading.states import GroupState, Policy
 from tests.conftest import wait_for
 from tests.factories import make_life, make_run, make_token, make_user
-from training_bridge import delivery
+from tests.training_bridge.client.cable import Cable
+from training_bridge import pausing
 from training_bridge.client import GagarClient
-from training_bridge.models import JobCursor, MetricPoint, Receipt
+from training_bridge.models import Delivery, JobCursor, MetricPoint, Receipt, Stream
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATCH = b"diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-return 1\n+return %d\n"
@@ -56,6 +58,19 @@ def test_a_rollout_goes_out_and_its_advantages_come_back(server):
         wait_for(lambda: Receipt.objects.filter(status="applied", version=1).exists())
         wait_for(lambda: MetricPoint.objects.filter(name="pg_loss", value=0.25).exists())
         wait_for(lambda: JobCursor.objects.filter(durable_seq=1).exists())
+    assert gagar.problems == []
+
+
+@pytest.mark.parametrize("body", [{"events": []}, {"events": lambda: []}, {"log": b"3 passed"}])
+def test_a_rollout_without_events_keeps_no_group_waiting_for_them(server, body):
+    run = make_run(policy=Policy.AUTO)
+    _, token = make_token(run=run)
+    with GagarClient(server, run.public_id, token) as gagar:
+        gagar.task("t1", statement="Return 2.")
+        group = gagar.declare("g1", task="t1", step=1, group_size=2)
+        for place, outcome in enumerate(("passed", "failed")):
+            group.submit(f"g1-{place}", outcome=outcome, patch=PATCH % place, **body)
+        wait_for(lambda: (row := stored("g1")) and row.bodies_ready)
     assert gagar.problems == []
 
 
@@ -131,9 +146,9 @@ def test_the_pause_button_reaches_the_job(server):
     _, token = make_token(run=run)
     with GagarClient(server, run.public_id, token) as gagar:
         wait_for(lambda: gagar.online)
-        delivery.set_mode(run, mode="outcome_only", reason="entropy rises", by="alice")
+        pausing.switch(run, paused=True, reason="entropy rises", by="alice")
         wait_for(lambda: gagar.mode == "outcome_only")
-        delivery.set_mode(run, mode="normal", reason="fixed", by="alice")
+        pausing.switch(run, paused=False, reason="fixed", by="alice")
         wait_for(lambda: gagar.mode == "normal")
 
 
@@ -177,6 +192,36 @@ def test_an_estimator_that_breaks_the_numbers_is_refused_by_name(server):
     _, token = make_token(run=run)
     with GagarClient(server, run.public_id, token, estimator=Estimator(std="ddof1")) as gagar:
         wait_for(lambda: any("estimator.std" in problem for problem in gagar.problems))
+
+
+def test_a_job_goes_on_when_the_servers_database_is_restored_from_before_its_life(server):
+    run = make_run(policy=Policy.AUTO)
+    _, token = make_token(run=run)
+    port = urlsplit(server).port
+    cable = Cable(port, port)
+    cable.plug()
+    with GagarClient(f"http://127.0.0.1:{cable.port}", run.public_id, token) as gagar:
+        first = roll_out(gagar)
+        wait_for(lambda: (row := stored("g1")) and row.bodies_ready)
+        job.drain()
+        gagar.applied(gagar.freeze(1, [first], within_s=20))
+        gagar.log(1, {"pg_loss": 0.25})
+        wait_for(lambda: JobCursor.objects.filter(noted=2).exists())
+        # a backup that knows the life, not the words: as if its rows were one step older
+        JobCursor.objects.update(noted=0)
+        Stream.objects.update(head_seq=0)
+        Receipt.objects.all()._raw_delete("default")
+        MetricPoint.objects.all().delete()
+        Delivery.objects.all().delete()
+        cable.cut()
+        gagar.log(2, {"pg_loss": 0.5})
+        wait_for(lambda: MetricPoint.objects.filter(value=0.5).exists())
+        wait_for(lambda: Receipt.objects.filter(n__lt=3, status="applied").exists())  # told again, numbered anew
+        assert Stream.objects.get().epoch == 2 and gagar.online
+        wait_for(lambda: JobCursor.objects.filter(connected=True).exists())
+    assert not any("4411" in problem for problem in gagar.problems)
+    assert RunEvent.objects.get(run=run, by="life:1").changes == {"life": [1, "ended"]}
+    cable.unplug()
 
 
 def test_the_socket_reads_the_header_as_rest_does_and_counts_fields_it_does_not_know(server):

@@ -23,10 +23,11 @@ class Away(Exception):
 class Refused(Exception):
     """An answer that will not change: `status` and what the server said."""
 
-    def __init__(self, status: int, text: str, *, ours: bool):
+    def __init__(self, status: int, text: str, *, ours: bool, where: str = ""):
         super().__init__(f"HTTP {status}: {text}")
-        self.status = status
+        self.status, self.text = status, text
         self.ours = ours  # a JSON error of the protocol, not a page of some proxy
+        self.where = where  # the field or parameter it is about
 
 
 class Api:
@@ -95,7 +96,8 @@ class Api:
         answer = _json(response)
         if status >= 300:
             ours = isinstance(answer, dict) and "what" in answer
-            raise Refused(status, _said(answer) if ours else response.text[:200], ours=ours)
+            where = str(answer.get("where") or "") if ours else ""
+            raise Refused(status, _said(answer) if ours else response.text[:200], ours=ours, where=where)
         return answer
 
 

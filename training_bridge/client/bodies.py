@@ -61,6 +61,14 @@ class Bodies:
         elif bodies.ask_at is None:
             bodies.ask_at = now + LONGEST_ASK_S
 
+    def sealed(self, group: str, now: float) -> None:
+        """Nothing more comes: the group is whole as it is. Args: group; now, in seconds."""
+        bodies = self.groups.get(group)
+        if bodies is not None:
+            bodies.size, bodies.ask_at = bodies.arrived, now
+            if not bodies.waiting:
+                del self.groups[group]
+
     def due(self, now: float) -> str | None:
         """The group to ask about now, the most overdue first; None if there is none."""
         asked = [(g.ask_at, key) for key, g in self.groups.items() if g.ask_at is not None and g.waiting]

@@ -5,46 +5,18 @@ Exactly once is kept here: a (life, group) is frozen into one batch, and every v
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
+from training_bridge.client.cursor import Cursor
 from training_bridge.client.errors import GagarError, check_name
 from training_bridge.client.sets import AdvantageSet, Rollout, decided_set, local_set
 from training_bridge.protocol.client_session import Position
-from training_bridge.protocol.messages import Advantages, Receipt, ReceiptStatus
+from training_bridge.protocol.messages import Advantages, Outcome, Receipt, ReceiptStatus
 
 EXPIRE_STEPS = 100
 KEEP_APPLIED = 50_000
-
-
-class Cursor(msgspec.Struct, kw_only=True):
-    """What a checkpoint holds of the bridge, as JSON.
-
-    Attributes:
-        life: of the process that saved it; negative if no server had issued one.
-        epoch, seq, digest: the last row held.
-        step: the newest training step.
-        mask_truncated: as the last welcome said.
-        applied: [life, group, version, step] of every group used, oldest first; each (life, group) once.
-        applied_dropped: how many older entries were left out to keep the checkpoint small.
-        pending: [life, group, version] of rows held and not yet used.
-        unnoted: receipts and metrics the server has not confirmed.
-    """
-
-    format: int = 1
-    run: str
-    life: int
-    epoch: int
-    seq: int
-    digest: str | None = None
-    step: int = 0
-    mask_truncated: bool = False
-    applied: list[tuple[int, str, int, int]] = []
-    applied_dropped: int = 0
-    pending: list[tuple[int, str, int]] = []
-    unnoted: list[dict[str, Any]] = []
+KEEP_IDS = 200_000
 
 
 @dataclass
@@ -54,7 +26,9 @@ class OpenGroup:
     step: int
     eligible: bool = True
     rollouts: dict[str, Rollout] = field(default_factory=dict)
+    amended: dict[str, str] = field(default_factory=dict)  # outcomes that were changed after they were told
     row: Advantages | None = None  # the newest decision
+    broken: str = ""  # why no decision will come that the job could wait for
     carried: bool = False  # a freeze has let it wait
     frozen: AdvantageSet | None = None
 
@@ -82,6 +56,7 @@ class Buffer:
         self.mask_truncated = saved.mask_truncated if saved else False
         self.position = Position(saved.epoch, saved.seq, saved.digest) if saved else Position()
         self.open: dict[str, OpenGroup] = {}
+        self._group_of: OrderedDict[str, str] = OrderedDict()  # rollout to group, of this life; the newest ones
         self.applied: OrderedDict[tuple[int, str], tuple[int, int]] = OrderedDict()
         self.applied_dropped = saved.applied_dropped if saved else 0
         for life, group, version, step in saved.applied if saved else ():
@@ -116,6 +91,64 @@ class Buffer:
             raise GagarError(f"group {key!r}", got=f"step {step}", expected=f"step {group.step}, as declared before")
         return group
 
+    def submit(self, key: str, external_id: str, rollout: Rollout) -> bool:
+        """Hold how one rollout ended.
+
+        Args:
+            key: of its group.
+            external_id: unique in this life.
+            rollout: for the local advantages.
+        Returns:
+            Whether it is new; the same again is not.
+        Raises:
+            GagarError: the id stands in another group or was submitted with another outcome: the server would refuse
+                it, and the group would wait for it in vain.
+        """
+        owner = self._group_of.setdefault(external_id, key)
+        if owner != key:
+            said = f"rollout {external_id!r}"
+            raise GagarError(said, got=f"group {key!r}", expected=f"group {owner!r}, where this life submitted it")
+        while len(self._group_of) > KEEP_IDS:
+            self._group_of.popitem(last=False)
+        group = self.open.get(key)
+        before = group.rollouts.get(external_id) if group else None
+        if before is not None and before.outcome != rollout.outcome and external_id not in group.amended:
+            what = f"rollout {external_id!r} of group {key!r}"
+            raise GagarError(what, got=f"outcome {rollout.outcome}", expected=f"{before.outcome}, as submitted")
+        if group is not None and group.frozen is None and before is None:
+            group.rollouts[external_id] = rollout
+        return before is None
+
+    def amend(self, key: str, external_id: str, outcome: Outcome, reward: float | None) -> list[Receipt]:
+        """Change how one rollout ended. What was decided before is not used any more: a new version follows.
+
+        Args:
+            key, external_id: whose.
+            outcome: as it counts from now on.
+            reward: likewise; None leaves it.
+        Returns:
+            The receipt of a decided row that is passed over.
+        Raises:
+            GagarError: this life did not submit such a rollout to the group.
+        """
+        if self._group_of.get(external_id) != key:
+            raise GagarError(f"rollout {external_id!r}", got="not submitted", expected=f"one of group {key!r}")
+        group = self.open.get(key)
+        if group is None or group.frozen is not None:
+            return []  # used, or as good as used: the server's new version will be too late
+        before = group.rollouts[external_id]
+        group.rollouts[external_id] = replace(
+            before, outcome=outcome, reward=before.reward if reward is None else reward
+        )
+        group.amended[external_id] = outcome
+        return self._pass_over(key, group, "superseded")
+
+    def break_group(self, key: str, why: str) -> None:
+        """No freeze waits for this group any more. Args: key; why, for the set's reason."""
+        group = self.open.get(key)
+        if group is not None and not group.broken:
+            group.broken = why[:200]
+
     def take(self, row: Advantages, position: Position) -> list[Receipt]:
         """Hold one row of the stream.
 
@@ -141,8 +174,8 @@ class Buffer:
         return self._hold(group, row)
 
     def undecided(self, keys: Iterable[str]) -> list[str]:
-        """Those of the groups without a decision."""
-        return [key for key in keys if self.open[key].row is None]
+        """Those of the groups whose decision may still come."""
+        return [key for key in keys if self.open[key].row is None and not self.open[key].broken]
 
     def freeze(
         self, step: int, keys: list[str], *, local: str | None, reason: str, hold_steps: int
@@ -163,15 +196,21 @@ class Buffer:
             group = self.open[key]
             if group.row is not None and local is None:
                 group.frozen = decided_set(group.row, group.step, group.rollouts)
-            elif local is None and step - group.step < hold_steps:
+            elif local is None and not group.broken and step - group.step < hold_steps:
                 group.carried = True
                 waiting.append(key)
                 continue
             else:
                 receipts += self._pass_over(key, group, "not_used")
-                group.frozen = self._local(key, group, local or reason)
+                group.frozen = self._local(key, group, local or group.broken or reason)
             sets.append(group.frozen)
         return sets, waiting, receipts + self._expire(step, {*keys}, hold_steps)
+
+    def thaw(self, sets: Iterable[AdvantageSet]) -> None:
+        """Take a freeze back of which nobody has heard. Args: sets, from it."""
+        for one in sets:
+            if (group := self.open.get(one.group)) is not None:
+                group.frozen = None
 
     def use(self, used: AdvantageSet, step: int) -> Receipt | None:
         """Mark a frozen set as applied.
@@ -196,10 +235,22 @@ class Buffer:
             self.applied_dropped += 1
         return self._receipt(self.life, used.group, used.version, "applied", step)
 
+    def retell(self, lost: int) -> list[Receipt]:
+        """What to say again to a server that has lost words: the newest uses, as many as there may be among them.
+
+        Args:
+            lost: how many numbered messages it had noted and lost.
+        Returns:
+            Receipts of this life's groups, the oldest first.
+        """
+        used = [(group, *how) for (life, group), how in self.applied.items() if life == self.life][-lost:]
+        return [self._receipt(self.life, group, version, "applied", step) for group, version, step in used]
+
     def cursor(self, unnoted: list[dict[str, Any]]) -> Cursor:
         """What the checkpoint holds. Args: unnoted, from the outbox."""
         at = self.position
-        held = [(row.life, row.group, row.version) for row in (group.row for group in self.open.values()) if row]
+        held = [(g.row.life, key, g.row.version) for key, g in self.open.items() if g.row]
+        held += [(self.life, key, 0) for key, g in self.open.items() if g.frozen and not g.row]
         return Cursor(
             run=self.run,
             life=self.life,
@@ -220,6 +271,8 @@ class Buffer:
 
     def _hold(self, group: OpenGroup, row: Advantages) -> list[Receipt]:
         held = group.row
+        if any(group.amended.get(r.trajectory, r.outcome) != r.outcome for r in row.rows):
+            return [self._receipt(row.life, row.group, row.version, "superseded")]  # decided before the amendment
         if held is None or held.version < row.version:
             group.row = row
             return [self._receipt(held.life, held.group, held.version, "superseded")] if held else []
@@ -241,37 +294,3 @@ class Buffer:
         return Receipt(
             n=1, life=life, group=group, version=version, status=status, step=self.step if step is None else step
         )
-
-
-def pending_receipts(saved: Cursor) -> list[Receipt]:
-    """What an older life held and never used: nobody will.
-
-    Args:
-        saved: the checkpoint of that life.
-    Returns:
-        `not_used` receipts, still without a number.
-    """
-    return [
-        Receipt(n=1, life=life, group=group, version=version, status="not_used", step=saved.step)
-        for life, group, version in saved.pending
-        if life > 0
-    ]
-
-
-def read_cursor(cursor: dict[str, Any]) -> Cursor:
-    """Read what a checkpoint holds.
-
-    Args:
-        cursor: what `GagarClient.checkpoint` yielded, also after a trip through JSON or torch.
-    Returns:
-        The cursor.
-    Raises:
-        GagarError: it is something else, or of a format we do not know.
-    """
-    try:
-        read = msgspec.convert(cursor, type=Cursor)
-    except msgspec.ValidationError as error:
-        raise GagarError("the cursor in the checkpoint", got=error, expected="what checkpoint() yielded") from error
-    if read.format != 1:
-        raise GagarError("the cursor in the checkpoint", got=f"format {read.format}", expected="format 1")
-    return read

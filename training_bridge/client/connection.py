@@ -4,7 +4,9 @@ import asyncio
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
+from msgspec import structs
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
@@ -25,6 +27,8 @@ from training_bridge.protocol.messages import (
 from training_bridge.protocol.wire import encode
 
 MAX_BYTES = 2**20  # the server stays under 256 KiB; the library's own default would close with 1009 at 1 MiB as well
+DEFAULTS = structs.asdict(Estimator())
+JUDGED = {*DEFAULTS} - {"name", "loss", "shaped"}
 REFUSALS = 3  # handshakes refused in a row before we believe it: a proxy may say 403 while it is being deployed
 
 
@@ -45,10 +49,26 @@ class Connection:
         self._uri = f"{'wss' if scheme == 'https' else 'ws'}://{rest}/ws/v1/runs/{quoted(run)}/advantages"
         self._token, self._estimator, self._shared = token, estimator, shared
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._socket: ClientConnection | None = None
+        self._closing: asyncio.Future | None = None  # kept, or it might be collected while it runs
         self._due = asyncio.Event()
         self._stopping = False
         self._refusals = 0
+        self._issued = 0  # the life of the newest session, counted as in `Shared.lives_issued`
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="gagar-socket", daemon=True)
+
+    def describe(self, known: dict[str, Any]) -> None:
+        """Name what the trainer does, where nobody did yet; what may be refused is told at once. From any thread."""
+        fresh = {name: value for name, value in known.items() if getattr(self._estimator, name) == DEFAULTS[name]}
+        changed = {name for name, value in fresh.items() if value != DEFAULTS[name]}
+        self._estimator = structs.replace(self._estimator, **fresh)
+        if changed & JUDGED and self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: the thread has ended
+                self._loop.call_soon_threadsafe(self._resume_anew)
+
+    def _resume_anew(self) -> None:
+        if self._socket is not None:
+            self._closing = asyncio.ensure_future(self._socket.close())
 
     def start(self) -> None:
         """Run the thread. Needs the life."""
@@ -102,6 +122,7 @@ class Connection:
             self._refusals = 0
             if socket.subprotocol != SUBPROTOCOL:
                 raise ProtocolError("subprotocol", got=socket.subprotocol, expected=SUBPROTOCOL)
+            self._socket = socket  # before the estimator is read: who describes it later closes this one
             session = self._new_session()
             await socket.send(session.hello())
             sender = asyncio.create_task(self._send_due(socket, session))
@@ -114,11 +135,12 @@ class Connection:
                 await self._refuse(socket, error)
                 raise
             finally:
+                self._socket = None
                 sender.cancel()
 
     def _new_session(self) -> ClientSession:
         with self._shared.condition:
-            buffer = self._shared.buffer
+            buffer, self._issued = self._shared.buffer, self._shared.lives_issued
             return ClientSession(
                 life=buffer.life, position=buffer.position, estimator=self._estimator, outbox=self._shared.outbox
             )
@@ -126,9 +148,15 @@ class Connection:
     def _take(self, session: ClientSession, text: str | bytes) -> None:
         shared = self._shared
         with shared.condition:
+            if session.life != shared.buffer.life:
+                raise ProtocolError("life", got=session.life, expected=shared.buffer.life, code=CloseCode.RESTART)
             message = session.receive(text)
             shared.mode = session.mode
             if isinstance(message, Welcome):
+                if session.outbox_lost:
+                    log.warning("gagar: a restored server has lost %d noted messages", session.outbox_lost)
+                    for receipt in shared.buffer.retell(session.outbox_lost):
+                        shared.outbox.put(receipt)
                 shared.buffer.position = session.position
                 shared.buffer.mask_truncated = message.mask_truncated
                 shared.set_online(True)
@@ -157,6 +185,8 @@ class Connection:
         await socket.close()  # a socket that cannot send must not look alive
 
     def _due_texts(self, session: ClientSession, told: set[int]) -> list[str]:
+        if session.life != self._shared.buffer.life:
+            return []  # a new one was issued: this socket ends with the next message
         now = time.monotonic()
         for number, (groups, deadline) in self._shared.wants.items():
             if number not in told and deadline > now:
@@ -180,7 +210,14 @@ class Connection:
         elif isinstance(error, InvalidStatus) and error.response.status_code in (401, 403):
             self._refusals += 1
             code = CloseCode.REFUSED if self._refusals >= REFUSALS else None
-        if code in FATAL:
+        with self._shared.condition:  # another life may be on its way, or have come while this socket closed
+            renewed = self._shared.life_lost or self._issued != self._shared.lives_issued
+            self._shared.life_lost |= code == CloseCode.UNKNOWN_LIFE and not renewed
+        if code == CloseCode.UNKNOWN_LIFE:
+            self._shared.wake_uploads()
+        elif code == CloseCode.FENCED and renewed:
+            log.debug("gagar: the life before was fenced by our own new one")
+        elif code in FATAL:
             with self._shared.condition:
                 self._shared.set_fatal(f"{int(code)}, {CloseCode(code).meaning}: {reason}")
         elif code in set(CloseCode) - {CloseCode.RESTART}:
@@ -191,7 +228,10 @@ class Connection:
     async def _pause(self, seconds: float) -> None:
         """Wait before the next try, unless the client is being closed."""
         deadline = time.monotonic() + seconds
+        issued = self._shared.lives_issued
         while not self._stopping and not self._shared.fatal and (left := deadline - time.monotonic()) > 0:
+            if self._shared.lives_issued != issued:
+                return
             self._due.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._due.wait(), left)

@@ -1,8 +1,9 @@
 """The client a training job imports: declare, submit, freeze, apply, checkpoint, log."""
 
 import hashlib
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -11,15 +12,15 @@ from typing import Any, Self
 import msgspec
 
 from training_bridge.client.api import Api, Away, quoted
-from training_bridge.client.buffer import Buffer, pending_receipts, read_cursor
 from training_bridge.client.connection import Connection
 from training_bridge.client.errors import GagarError
 from training_bridge.client.freezing import Freezer
 from training_bridge.client.groups import GroupHandle
-from training_bridge.client.sets import FrozenBatch, Rollout
-from training_bridge.client.shared import Shared
+from training_bridge.client.rollouts import Rollouts
+from training_bridge.client.sets import FrozenBatch
+from training_bridge.client.shared import restored
 from training_bridge.client.spool import Spool
-from training_bridge.client.trajectory import Events, task_fields
+from training_bridge.client.trajectory import task_fields
 from training_bridge.client.upload import Uploader
 from training_bridge.client.waiting import Waiting
 from training_bridge.protocol.messages import Estimator, Metrics
@@ -63,20 +64,16 @@ class GagarClient:
         """
         if not url.startswith(("http://", "https://")):
             raise GagarError("url", got=repr(url), expected="http://host or https://host")
-        saved = read_cursor(cursor) if cursor is not None else None
-        self._buffer = Buffer(run, saved)
-        self._shared = Shared(self._buffer)
-        if saved is not None:
-            self._shared.outbox.restore(saved.unnoted)
-            for receipt in pending_receipts(saved):
-                self._shared.outbox.put(receipt)
+        self._shared = restored(run, cursor)
+        self._buffer = self._shared.buffer
         self._spool = Spool(spool)
         self._waiting = Waiting(self._spool, self._shared.problems)
         self._uploader = Uploader(Api(url, run, token), self._shared, self._waiting, self._on_life, job)
         self._connection = Connection(url, run, token, estimator or Estimator(), self._shared)
         self._tasks: dict[str, str] = {}  # key to digest of what was sent
-        self._shared.wake = self._connection.wake
+        self._shared.wake, self._shared.wake_uploads = self._connection.wake, self._waiting.nudge
         self._freezer = Freezer(self._shared)
+        self._rollouts = Rollouts(self._shared, self._waiting)
         self._run_path = f"/runs/{quoted(run)}"
 
     def __enter__(self) -> Self:
@@ -93,15 +90,18 @@ class GagarClient:
         """Give what is queued some seconds (few after an exception), then stop the threads."""
         deadline = time.monotonic() + (CLOSE_S if kind is None else CLOSE_S / 5)
         self._waiting.flush(deadline - time.monotonic(), given_up=lambda: self._shared.unreachable)
-        with self._shared.condition:
-            while (
-                len(self._shared.outbox) and not self._shared.unreachable and (left := deadline - time.monotonic()) > 0
-            ):
-                self._shared.wake()
-                self._shared.condition.wait(min(left, 0.2))
+        self._shared.drain(deadline)
+        if untold := len(self._shared.outbox):
+            self._shared.problems.add(f"the job ended before the server had noted {untold} receipts and metrics")
         self._connection.stop()
         self._uploader.stop()
+        self._uploader.say_end("" if kind is None else kind.__name__)
+        self._uploader.close()
         self._spool.close()
+
+    def describe(self, **known: Any) -> None:
+        """Say what an adapter knows of the trainer, as fields of `Estimator`; what you named in `estimator` stays."""
+        self._connection.describe(known)
 
     @property
     def life(self) -> int:
@@ -186,7 +186,7 @@ class GagarClient:
             body = {"task": task, "step": step, "policy_version": policy_version}
             body |= {"group_size": group_size, "eligible": eligible}
             self._waiting.put(f"{self._run_path}/groups/{quoted(key)}", body, group=key)
-        return GroupHandle(self, key, step)
+        return GroupHandle(self._rollouts, key, step)
 
     def freeze(
         self, step: int, groups: Iterable[GroupHandle], within_s: float = 5.0, hold_steps: int = 0
@@ -208,9 +208,32 @@ class GagarClient:
         Raises:
             GagarError: a group twice, or one that was frozen before.
         """
+        return self.freeze_unless(threading.Event(), step, groups, within_s, hold_steps)
+
+    def freeze_unless(
+        self, given_up: threading.Event, step: int, groups: Iterable[GroupHandle], within_s: float, hold_steps: int
+    ) -> FrozenBatch:
+        """`freeze` for a caller that may leave: the async client.
+
+        Args:
+            given_up: once `give_up` has set it, nothing is frozen.
+            step, groups, within_s, hold_steps: as in `freeze`.
+        Returns, Raises: as `freeze`; GivenUp, it was given up in time.
+        """
         keys = [group.key for group in groups]
-        sets, waiting = self._freezer.freeze(step, keys, within_s, hold_steps)
-        return FrozenBatch(step, sets, [GroupHandle(self, key, asked_step) for key, asked_step in waiting])
+        sets, waiting = self._freezer.freeze(step, keys, within_s, hold_steps, given_up)
+        return FrozenBatch(step, sets, [GroupHandle(self._rollouts, key, asked_step) for key, asked_step in waiting])
+
+    def give_up(self, given_up: threading.Event) -> None:
+        """End a wait in `freeze_unless`. Args: given_up, that of the call."""
+        with self._shared.condition:
+            given_up.set()
+            self._shared.condition.notify_all()
+
+    def take_back(self, batch: FrozenBatch) -> None:
+        """Undo a freeze of which nobody has heard. Args: batch, of which no set was used."""
+        with self._shared.condition:
+            self._buffer.thaw(batch.sets)
 
     def applied(self, batch: FrozenBatch) -> None:
         """Say that the optimiser step with this batch is done. A second call changes nothing.
@@ -243,56 +266,30 @@ class GagarClient:
             self._shared.durable = (at.epoch, at.seq)
         self._shared.wake()
 
-    def log(self, step: int, values: Mapping[str, Any]) -> None:
+    def log(self, step: int, values: Mapping[str, Any], units: Mapping[str, str] | None = None) -> None:
         """Send the numbers of one step.
 
         Args:
             step: the training step.
             values: name to anything `float()` takes; NaN and infinities too.
+            units: of names that have one, as in {"lr": "1/step"}; the server keeps the newest it heard.
         Raises:
             TypeError, ValueError: a value is no number.
-            ProtocolError: a name is empty or too long, or the step is negative.
+            ProtocolError: a name is empty or too long, a unit is, or the step is negative.
         """
-        metrics = Metrics(n=1, step=step, values=metric_values(values))
+        metrics = Metrics(n=1, step=step, values=metric_values(values), units=dict(units) if units else None)
         encode(metrics)  # refused here, not later in another thread
         with self._shared.condition:
             self._buffer.step = max(self._buffer.step, step)
             self._shared.outbox.put(metrics)
         self._shared.wake()
 
-    def take_rollout(
-        self,
-        key: str,
-        fields: dict[str, Any],
-        rollout: Rollout,
-        events: Events | None,
-        log: bytes | Callable[[], bytes] | None,
-    ) -> None:
-        """Queue one rollout; `GroupHandle.submit` is the way to call it.
-
-        Args:
-            key: of its group.
-            fields: from `trajectory_fields`.
-            rollout: for the local advantages.
-            events, log: as in `submit`.
-        Raises:
-            GagarError: the id was submitted with another outcome.
-        """
-        with self._shared.condition:
-            group = self._buffer.open.get(key)
-            before = group.rollouts.get(fields["external_id"]) if group else None
-            if before is not None and before.outcome != rollout.outcome:
-                what = f"rollout {fields['external_id']!r} of group {key!r}"
-                raise GagarError(what, got=f"outcome {rollout.outcome}", expected=f"{before.outcome}, as submitted")
-            if group is not None and group.frozen is None:
-                group.rollouts[fields["external_id"]] = rollout
-        if before is None:
-            self._waiting.rollout(key, fields, events, log)
-
     def _on_life(self, life: int) -> None:
         with self._shared.condition:
-            self._shared.outbox.adopt(self._buffer.life, life)
-            self._buffer.adopt(life)
-            self._shared.away_since = time.monotonic()  # it has just answered
-            self._shared.condition.notify_all()
-        self._connection.start()
+            first = not self._shared.lives_issued
+            self._shared.adopt(life)
+        if first:
+            self._connection.start()
+        else:
+            self._shared.problems.add(f"the server had lost the life of this job, which goes on as life {life}")
+            self._connection.wake()

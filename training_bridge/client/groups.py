@@ -1,31 +1,25 @@
 """The handle of one declared group: rollouts go in here."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from training_bridge.client.errors import GagarError
+from training_bridge.client.rollouts import Rollouts
 from training_bridge.client.sets import Rollout
 from training_bridge.client.trajectory import Events, trajectory_fields
 
 
-class TakesRollouts(Protocol):
-    """What a handle hands its rollouts to: the client."""
-
-    def take_rollout(
-        self,
-        key: str,
-        fields: dict[str, Any],
-        rollout: Rollout,
-        events: Events | None,
-        log: bytes | Callable[[], bytes] | None,
-    ) -> None:
-        """Queue one rollout of group `key`."""
-
-
 class GroupHandle:
-    """One declared group: the job submits its rollouts here and passes it to `freeze`."""
+    """One declared group: the job submits its rollouts here and passes it to `freeze`.
 
-    def __init__(self, gagar: TakesRollouts, key: str, step: int):
-        self._gagar, self.key, self.step = gagar, key, step
+    It may be pickled, as part of a batch: the copy names the group, and only the client's own process submits to it.
+    """
+
+    def __init__(self, rollouts: Rollouts | None, key: str, step: int):
+        self._rollouts, self.key, self.step = rollouts, key, step
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (None, self.key, self.step)
 
     def __repr__(self) -> str:
         return f"GroupHandle({self.key!r}, step={self.step})"
@@ -58,19 +52,38 @@ class GroupHandle:
             log: the evaluation's output, or a callable that reads it; likewise.
             policy_version: if it differs from the group's.
         Raises:
-            GagarError: another outcome, or the id was submitted with another one.
+            GagarError: another outcome, or the id was submitted with another one or in another group.
         """
         fields = trajectory_fields(
-            self.key,
-            external_id,
-            outcome=outcome,
-            reward=reward,
-            patch=patch,
-            tests=tests,
-            counts=counts,
-            truncated=truncated,
-            policy_version=policy_version,
-        )
+            self.key, external_id, outcome=outcome, reward=reward, patch=patch, tests=tests, counts=counts,
+            truncated=truncated, policy_version=policy_version,
+        )  # fmt: skip
         if events is None and log is None:
             fields["events"] = []  # nothing will follow: else the server waits for a body until its deadline
-        self._gagar.take_rollout(self.key, fields, Rollout(outcome, reward, truncated), events, log)  # type: ignore[arg-type]
+        self._own().take(self.key, fields, Rollout(outcome, reward, truncated), events, log)  # type: ignore[arg-type]
+
+    def amend(self, external_id: str, *, outcome: str, reason: str, reward: float | None = None) -> None:
+        """Change a rollout's outcome (a flaky test). The group is decided anew, as a new version.
+
+        A decision that is here already is passed over; if the group's rollouts were used, the new one is too late.
+
+        Args:
+            external_id: of a rollout submitted before.
+            outcome: `passed`, `failed` or `infra_invalid`.
+            reason: for the group's history, shown to reviewers.
+            reward: shaped reward; None leaves it as it was.
+        Raises:
+            GagarError: another outcome, no reason, or a rollout that was not submitted.
+        """
+        self._own().amend(self.key, external_id, outcome, reward, reason)
+
+    def seal(self) -> None:
+        """Say that no more rollouts come: the group is complete with those submitted so far, at least one."""
+        self._own().seal(self.key)
+
+    def _own(self) -> Rollouts:
+        if self._rollouts is None:
+            raise GagarError(
+                f"group {self.key!r}", got="a copy from another process", expected="the client's own handle"
+            )
+        return self._rollouts

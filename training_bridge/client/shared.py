@@ -6,8 +6,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from training_bridge.client.buffer import Buffer
+from training_bridge.client.cursor import pending_receipts, read_cursor
 from training_bridge.protocol.messages import Mode
 from training_bridge.protocol.outbox import Outbox
 
@@ -63,8 +65,10 @@ class Shared:
         durable: (epoch, seq) that the newest checkpoint on disk covers.
         wants: by a number of its own, keys and monotonic deadline of a freeze that is waiting.
         undeclared: groups whose declaration still waits.
-        wake: tells the socket thread that something is due.
+        wake, wake_uploads: tell the socket thread, or the upload thread, that something is due.
         away_since: monotonic second since which there is no socket; of no meaning while online.
+        lives_issued: how often this process got a life; more than once only after the server's database was restored.
+        life_lost: the server does not know our life any more; the upload thread gets another.
     """
 
     def __init__(self, buffer: Buffer):
@@ -78,8 +82,41 @@ class Shared:
         self.wants: dict[int, tuple[tuple[str, ...], float]] = {}
         self.undeclared: set[str] = set()
         self.wake: Callable[[], None] = lambda: None
+        self.wake_uploads: Callable[[], None] = lambda: None
         self.problems = Problems()
         self.away_since = time.monotonic()
+        self.lives_issued = 0
+        self.life_lost = False
+
+    def adopt(self, life: int) -> None:
+        """The server has issued a life; what this process did before belongs to it. Call under `condition`.
+
+        A second one means that the server has lost the first, and with it the groups it had not decided.
+        Args: life, from 1.
+        """
+        if self.lives_issued:
+            for key in self.buffer.undecided(self.buffer.open):
+                if key not in self.undeclared:
+                    self.buffer.break_group(key, "lost_by_server")
+        self.outbox.adopt(self.buffer.life, life)
+        self.buffer.adopt(life)
+        self.lives_issued += 1
+        self.life_lost = False
+        self.away_since = time.monotonic()  # it has just answered
+        self.condition.notify_all()
+
+    def break_group(self, key: str, why: str) -> None:
+        """The server will not decide this group: a freeze that waits for it wakes. Args: key; why, for the set."""
+        with self.condition:
+            self.buffer.break_group(key, why)
+            self.condition.notify_all()
+
+    def drain(self, deadline: float) -> None:
+        """Wait until the server has noted every receipt and metric. Args: deadline, a monotonic second."""
+        with self.condition:
+            while len(self.outbox) and not self.unreachable and (left := deadline - time.monotonic()) > 0:
+                self.wake()
+                self.condition.wait(min(left, 0.2))
 
     def set_online(self, online: bool) -> None:
         """Say once when the socket comes and goes. Call under `condition`."""
@@ -112,3 +149,21 @@ class Shared:
     def unreachable(self) -> bool:
         """Whether to stop waiting for decisions: refused, or away for longer than a restart takes."""
         return bool(self.fatal) or (not self.online and time.monotonic() - self.away_since > PATIENCE_S)
+
+
+def restored(run: str, cursor: dict[str, Any] | None) -> Shared:
+    """A client's state: new, or as it stood when the cursor was saved, with the receipts that nobody noted since.
+
+    Args:
+        run: the run's public id.
+        cursor: what `checkpoint` yielded; None at the first start.
+    Raises:
+        GagarError: the cursor is not one, or is of another run.
+    """
+    saved = read_cursor(cursor) if cursor is not None else None
+    shared = Shared(Buffer(run, saved))
+    if saved is not None:
+        shared.outbox.restore(saved.unnoted)
+        for receipt in pending_receipts(saved):
+            shared.outbox.put(receipt)
+    return shared

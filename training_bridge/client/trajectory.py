@@ -44,21 +44,38 @@ def trajectory_fields(
     Raises:
         GagarError: another outcome, or an id no message could carry.
     """
-    if outcome not in OUTCOMES:
-        raise GagarError(f"outcome of rollout {external_id!r}", got=repr(outcome), expected=" | ".join(OUTCOMES))
-    check_name("external_id", external_id)
+    _check(external_id, outcome)
     fields: dict[str, Any] = {"group": group, "external_id": external_id, "outcome": outcome, "truncated": truncated}
-    if reward is not None:
-        fields["reward"] = _reward(float(reward))
     if patch is not None:
         fields |= text_or_base64("patch", patch)
-    if tests is not None:
-        fields["tests"] = [dict(test) for test in tests]
-    if counts is not None:
-        fields["counts"] = {name: value for name, value in counts.items() if math.isfinite(value)}
-    if policy_version is not None:
-        fields["policy_version"] = policy_version
-    return fields
+    said = {
+        "reward": None if reward is None else _reward(float(reward)),
+        "tests": None if tests is None else [dict(test) for test in tests],
+        "counts": None if counts is None else {name: n for name, n in counts.items() if math.isfinite(n)},
+        "policy_version": policy_version,
+    }
+    return fields | {name: value for name, value in said.items() if value is not None}
+
+
+def amendment_fields(external_id: str, outcome: str, reward: float | None, reason: str) -> dict[str, Any]:
+    """Write one amendment.
+
+    Args:
+        external_id: of the rollout.
+        outcome: as it counts from now on.
+        reward: shaped reward, any float; None leaves it as it is.
+        reason: for the group's history.
+    Returns:
+        The JSON-able body, without the life.
+    Raises:
+        GagarError: another outcome, no reason, or an id no message could carry.
+    """
+    _check(external_id, outcome)
+    if not reason.strip() or len(reason) > 2000:
+        expected = "1 to 2000 characters that say why"
+        raise GagarError("reason of an amendment", got=f"{len(reason)} characters", expected=expected)
+    said = {"external_id": external_id, "outcome": outcome, "reason": reason}
+    return said if reward is None else said | {"reward": _reward(float(reward))}
 
 
 def task_fields(
@@ -83,6 +100,12 @@ def task_fields(
     if reference_patch is not None:
         fields |= text_or_base64("reference_patch", reference_patch)
     return fields
+
+
+def _check(external_id: str, outcome: str) -> None:
+    if outcome not in OUTCOMES:
+        raise GagarError(f"outcome of rollout {external_id!r}", got=repr(outcome), expected=" | ".join(OUTCOMES))
+    check_name("external_id", external_id)
 
 
 def text_or_base64(name: str, value: bytes | str) -> dict[str, str]:
@@ -129,7 +152,11 @@ def body_lines(fields: Mapping[str, Any], events: Iterable[bytes], log: bytes | 
         NDJSON lines.
     """
     head = {"type": "trajectory", **fields, **(text_or_base64("log", log) if log is not None else {})}
-    yield to_json(head) + b"\n"
+    events = iter(events)
+    if (first := next(events, None)) is None:
+        yield to_json({**head, "events": []}) + b"\n"  # said, or the server would wait for them until its deadline
+    else:
+        yield to_json(head) + b"\n" + first + b"\n"
     for event in events:
         yield event + b"\n"
     yield b'{"type":"end"}\n'

@@ -5,14 +5,15 @@ Training never waits for it. Every call may be repeated; an answer that will not
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from training_bridge.client.api import Api, Away, Refused, quoted
 from training_bridge.client.bodies import Lines
+from training_bridge.client.errands import Errands, is_forgotten
 from training_bridge.client.shared import Backoff, Shared, log
 from training_bridge.client.trajectory import to_json
-from training_bridge.client.waiting import BATCH_ITEMS, Errand, Waiting
+from training_bridge.client.waiting import BATCH_ITEMS, Afterthought, Waiting
 
 TOGETHER_BYTES = 2**20  # bodies are collected up to this size and sent as one request
 SINGLE_JSON_BYTES = 6 * 2**20  # above it one rollout goes as NDJSON: the server's limit for JSON is 8 MB
@@ -28,11 +29,12 @@ class Uploader:
             api: used by one thread at a time: by `issue_life` before the start, then by the thread.
             shared: for problems, and to stop when the server refuses the job.
             waiting: what to send.
-            on_life: called once, with the issued life.
+            on_life: called with the issued life; again if the server has lost it and issued another.
             job: free text that names the process on the server's pages.
         """
         self._api, self._shared, self._waiting, self._on_life, self._job = api, shared, waiting, on_life, job
         self._life: int | None = None
+        self._errands = Errands(api, shared, waiting, self._refused)
         self._one_by_one = 0  # outcomes to send singly, after a batch was refused as a whole
         self._away = False
         self._thread = threading.Thread(target=self._run, name="gagar-upload", daemon=True)
@@ -46,7 +48,19 @@ class Uploader:
         self._waiting.stop()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
+
+    def close(self) -> None:
+        """Close the pool, last of all."""
         self._api.close()
+
+    def say_end(self, why: str) -> None:
+        """Tell the server that this process ends, after `stop`. Args: why, empty for a clean end."""
+        if self._life is None or self._shared.fatal:
+            return
+        try:
+            self._api.call("POST", f"{self._api.run_path}/lives/{self._life}/end", to_json({"why": why}), timeout_s=2.0)
+        except (Away, Refused) as lost:  # an older server, or none: the run looks silent for a while
+            log.debug("gagar: the end was not told: %s", lost)
 
     def issue_life(self, timeout_s: float = 10.0) -> None:
         """Ask once for the life of this process; a lost answer leaves an empty life behind, which is fenced.
@@ -91,31 +105,25 @@ class Uploader:
 
     def _work(self) -> bool:
         """Do the first thing that is due. Returns: whether there was one."""
-        if self._life is None:
+        if self._life is None or self._shared.life_lost:
             self.issue_life()
         elif self._waiting.errands:
-            self._run_errand(self._waiting.errands[0])
+            self._errands.run(self._life)
         elif self._waiting.outcomes:
             self._send_outcomes(self._life)
+        elif afterthought := self._waiting.afterthought():
+            self._run_afterthought(afterthought, self._life)
         else:
             return self._ask_for_bodies(self._life)
         return True
 
-    def _run_errand(self, errand: Errand) -> None:
+    def _run_afterthought(self, said: Afterthought, life: int) -> None:
+        path = f"{self._api.run_path}/groups/{quoted(said.group)}/{said.verb}"
         try:
-            if errand.ticket is not None:
-                content = self._waiting.spool.get(errand.ticket)
-                self._api.call("PUT", errand.path, content, content_type="application/octet-stream")
-            else:
-                body = {**(errand.body or {}), **({"life": self._life} if errand.group is not None else {})}
-                self._api.call("PUT", errand.path, to_json(body))
+            self._api.call("POST", path, to_json({**said.body, "life": life}))
         except Refused as refused:
-            self._refused(f"PUT {errand.path}", refused)
-        self._waiting.errand_done()
-        if errand.group is not None:
-            with self._shared.condition:
-                self._shared.undeclared.discard(errand.group)
-            self._shared.wake()
+            self._refused(f"POST {path}", refused, group=said.group)
+        self._waiting.afterthought_done(said)
 
     def _send_outcomes(self, life: int) -> None:
         batch = self._waiting.batch(1 if self._one_by_one else BATCH_ITEMS)
@@ -127,24 +135,29 @@ class Uploader:
         try:
             if len(texts) == 1 and len(texts[0]) > SINGLE_JSON_BYTES:
                 line = b'{"type":"trajectory",' + texts[0][1:] + b'\n{"type":"end"}\n'
-                self._report_items(self._api.stream(f"{path}?life={life}", lambda: [line]))
+                answer = self._api.stream(f"{path}?life={life}", lambda: [line])
             else:
                 envelope = b'{"life":%d,"trajectories":[%b]}' % (life, b",".join(texts))
-                self._report_items(self._api.call("POST", path, envelope))
+                answer = self._api.call("POST", path, envelope)
+            self._report_items(answer, {outcome.external_id: outcome.group for outcome in batch})
         except Refused as refused:
-            if len(batch) > 1 and refused.status != 401:
+            if len(batch) > 1 and refused.status != 401 and not is_forgotten(refused):
                 self._one_by_one = len(batch)
                 return
             refusal = refused
-            self._refused(f"rollout {batch[0].external_id!r}", refused)
+            self._refused(f"rollout {batch[0].external_id!r}", refused, group=batch[0].group)
         self._one_by_one = max(0, self._one_by_one - 1)
         self._waiting.outcomes_done(batch, refused=refusal is not None)
 
-    def _report_items(self, answer: Any) -> None:
+    def _report_items(self, answer: Any, groups: Mapping[str, str]) -> None:
+        """Tell what was not taken. Without it the group is never whole: no freeze may wait for its decision."""
         for item in answer.get("items", ()) if isinstance(answer, dict) else ():
             if item.get("status") in ("conflict", "error", "late"):
                 said = item.get("error") or "it came after the group was complete"
-                self._shared.problems.add(f"rollout {item.get('external_id')!r} is {item['status']}: {said}")
+                words = f"rollout {item.get('external_id')!r} is {item['status']}: {said}"
+                self._shared.problems.add(words)
+                if item["status"] != "late":
+                    self._shared.break_group(groups.get(item.get("external_id"), ""), words)
 
     def _ask_for_bodies(self, life: int) -> bool:
         waiting = self._waiting
@@ -185,7 +198,7 @@ class Uploader:
             elif (text := _small(lines)) is not None:
                 together[external_id] = text
             else:
-                self._send_body(life, external_id, lines)
+                self._send_body(life, group, external_id, lines)
                 self._settle(group, external_id)
             if sum(map(len, together.values())) >= TOGETHER_BYTES:
                 self._send_together(life, group, together)
@@ -196,13 +209,13 @@ class Uploader:
     def _send_together(self, life: int, group: str, texts: dict[str, bytes]) -> None:
         try:
             answer = self._api.stream(f"{self._api.run_path}/trajectories?life={life}", texts.values)
-            self._report_items(answer)
+            self._report_items(answer, dict.fromkeys(texts, group))
         except Refused as refused:
-            if len(texts) == 1 or refused.status == 401:
-                self._refused(f"bodies of {', '.join(texts)}", refused)
+            if len(texts) == 1 or refused.status == 401 or is_forgotten(refused):
+                self._refused(f"bodies of {', '.join(texts)}", refused, group=group)
             else:  # one of them is to blame: find out which
                 for external_id, text in texts.items():
-                    self._send_body(life, external_id, lambda text=text: [text])
+                    self._send_body(life, group, external_id, lambda text=text: [text])
         for external_id in texts:
             self._settle(group, external_id)
 
@@ -211,22 +224,28 @@ class Uploader:
             self._waiting.bodies.settle(group, external_id)
             self._waiting.changed.notify_all()
 
-    def _send_body(self, life: int, external_id: str, lines: Lines) -> None:
+    def _send_body(self, life: int, group: str, external_id: str, lines: Lines) -> None:
         try:
             answer = self._api.stream(f"{self._api.run_path}/trajectories?life={life}", lines)
-            self._report_items(answer)
+            self._report_items(answer, {external_id: group})
         except Refused as refused:
-            self._refused(f"body of rollout {external_id!r}", refused)
+            self._refused(f"body of rollout {external_id!r}", refused, group=group)
         except Away:
             raise
         except Exception as error:  # the job's own callable
             self._shared.problems.add(f"the events of rollout {external_id!r} could not be read: {error!r}")
 
-    def _refused(self, what: str, refused: Refused) -> None:
+    def _refused(self, what: str, refused: Refused, *, group: str | None = None) -> None:
         if refused.status == 401:
             self._fatal(refused)
-        else:
-            self._shared.problems.add(f"{what} was refused and is not sent again: {refused}")
+            return
+        if is_forgotten(refused):  # its database was restored from before our life: get another, then go on
+            self._shared.life_lost = True
+            raise Away(f"{what}: {refused}")
+        words = f"{what} was refused and is not sent again: {refused}"
+        self._shared.problems.add(words)
+        if group is not None:
+            self._shared.break_group(group, words)
 
     def _fatal(self, refused: Refused) -> None:
         with self._shared.condition:

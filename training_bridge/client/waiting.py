@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from training_bridge.client.bodies import Bodies, Lines
@@ -28,6 +28,16 @@ class Errand:
 
 
 @dataclass(frozen=True)
+class Afterthought:
+    """One POST about a group whose rollouts must be there first: a seal, an amendment. It gets the life when sent."""
+
+    group: str
+    verb: str
+    body: dict[str, Any]
+    after: int  # outcomes that were queued before it
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One rollout without its body, as JSON bytes in the spool."""
 
@@ -45,6 +55,9 @@ class Waiting:
         self.stopping = False
         self.errands: deque[Errand] = deque()
         self.outcomes: deque[Outcome] = deque()
+        self.afterthoughts: deque[Afterthought] = deque()
+        self._queued = self._settled = 0  # outcomes so far
+        self._nudged = False
         self.bodies = Bodies()
         self.spool = spool
         self._problems = problems
@@ -65,9 +78,29 @@ class Waiting:
         with self.changed:
             self.bodies.open(group, size)
 
+    def put_after(self, group: str, verb: str, body: dict[str, Any]) -> None:
+        """Queue one POST behind the rollouts of now. Args: group, its key; verb, end of the path; body."""
+        with self.changed:
+            self.afterthoughts.append(Afterthought(group, verb, body, self._queued))
+            self.changed.notify_all()
+
+    def afterthought(self) -> Afterthought | None:
+        """The oldest one whose rollouts are settled."""
+        with self.changed:
+            ready = self.afterthoughts and not self.errands and self.afterthoughts[0].after <= self._settled
+            return self.afterthoughts[0] if ready else None
+
+    def afterthought_done(self, done: Afterthought) -> None:
+        """It is settled. Args: done, from `afterthought`."""
+        with self.changed:
+            self.afterthoughts.popleft()
+            if done.verb == "seal":
+                self.bodies.sealed(done.group, time.monotonic())
+            self.changed.notify_all()
+
     def rollout(
         self, group: str, fields: dict[str, Any], events: Events | None, log: bytes | Callable[[], bytes] | None
-    ) -> None:
+    ) -> bool:
         """Queue one rollout: its outcome now, its body for when it is wanted.
 
         Args:
@@ -75,6 +108,8 @@ class Waiting:
             fields: from `trajectory_fields`.
             events: a list is written out now; a callable is called in the upload thread when the server wants them.
             log: the evaluation's output, likewise.
+        Returns:
+            Whether there was room for it.
         """
         external_id = fields["external_id"]
         body = self._body(fields, events, log)
@@ -86,12 +121,14 @@ class Waiting:
             if body:
                 body[1]()
             self._problems.add(f"rollout {external_id!r} is lost, the spool is full: {full}")
-            return
+            return False
         with self.changed:
             if body:
                 self.bodies.add(group, external_id, *body)
             self.outcomes.append(Outcome(group, external_id, ticket))
+            self._queued += 1
             self.changed.notify_all()
+        return True
 
     def batch(self, limit: int = BATCH_ITEMS) -> list[Outcome]:
         """The oldest outcomes, together at most 2 MiB or a single one; none before their declarations are sent.
@@ -111,12 +148,18 @@ class Waiting:
                 batch.append(outcome)
         return batch
 
-    def errand_done(self) -> None:
-        """The oldest errand is settled."""
+    def declarations(self, limit: int) -> list[Errand]:
+        """The oldest errands up to the first that declares no group. Args: limit, how many at most."""
         with self.changed:
-            errand = self.errands.popleft()
-            if errand.ticket is not None:
-                self.spool.drop(errand.ticket)
+            return list(takewhile(lambda errand: errand.group is not None, islice(self.errands, limit)))
+
+    def errands_done(self, many: int) -> None:
+        """The oldest errands are settled. Args: many, how many."""
+        with self.changed:
+            for _ in range(many):
+                errand = self.errands.popleft()
+                if errand.ticket is not None:
+                    self.spool.drop(errand.ticket)
             self.changed.notify_all()
 
     def outcomes_done(self, batch: list[Outcome], *, refused: bool) -> None:
@@ -124,6 +167,7 @@ class Waiting:
         with self.changed:
             for outcome in batch:
                 self.outcomes.popleft()
+                self._settled += 1
                 self.spool.drop(outcome.ticket)
                 if refused:
                     self.bodies.settle(outcome.group, outcome.external_id)
@@ -141,7 +185,7 @@ class Waiting:
         """
         deadline = time.monotonic() + timeout_s
         with self.changed:
-            while self.errands or self.outcomes or self.bodies.settling:
+            while self.errands or self.outcomes or self.afterthoughts or self.bodies.settling:
                 left = deadline - time.monotonic()
                 if left <= 0 or given_up():
                     return False
@@ -158,10 +202,17 @@ class Waiting:
     def rest(self) -> None:
         """Wait until there may be something to do."""
         with self.changed:
-            if self.stopping or self.errands or self.outcomes:
+            nudged, self._nudged = self._nudged, False
+            if nudged or self.stopping or self.errands or self.outcomes or self.afterthoughts:
                 return
             at = self.bodies.next_at()
             self.changed.wait(None if at is None else max(0.0, at - time.monotonic()))
+
+    def nudge(self) -> None:
+        """There is something to do that is not in the queues. From any thread."""
+        with self.changed:
+            self._nudged = True
+            self.changed.notify_all()
 
     def stop(self) -> None:
         """Wake every waiter for the last time."""

@@ -22,12 +22,19 @@ def figures(here: Standing) -> list[dict]:
     left = f"penalty {percent(penalty)}, last {LAST_STEPS} steps" if kept is not None else ""
     return [
         _figure("Step", "–" if here.step is None else str(here.step), _heard(here)),
-        _figure("Pass rate", percent(rate, 1), _change(rate, before, scale=100, digits=1, unit=" pt")),
+        _pass_rate(rate, before, sums),
         _figure("Entropy", fixed(entropy, 3), _change(entropy, entropy_before, digits=3)),
         _figure("Credit kept", percent(kept), left),
         _figure("Fallback", percent(here.fallback_share), _why(sums)),
         _figure("For people", str(here.waiting), f"of {here.undecided} undecided"),
     ]
+
+
+def _pass_rate(rate: float | None, before: float | None, sums: dict) -> dict:
+    """As the job reports it; until it does, of the groups that were paid, as in the panel."""
+    if rate is None and sums.get("n_valid"):
+        return _figure("Pass rate", percent(sums["n_passes"] / sums["n_valid"], 1), f"last {LAST_STEPS} steps")
+    return _figure("Pass rate", percent(rate, 1), _change(rate, before, scale=100, digits=1, unit=" pt"))
 
 
 def _figure(name: str, value: str, words: str) -> dict:

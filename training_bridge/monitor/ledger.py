@@ -3,7 +3,6 @@
 from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet
 
-from grading.models import RolloutGroup
 from training_bridge.models import Delivery, JobCursor, Receipt, Stream
 
 WAITING, SENT, RECEIVED, DURABLE = "waiting", "sent", "received", "durable"
@@ -48,7 +47,7 @@ def ledger(stream: Stream | None, *, status: str = "", page: int | str = 1) -> d
         return {"received": 0, "durable": 0, "counts": [], "rows": [], "page": None}
     received, durable = acknowledged(stream)
     rows = Delivery.objects.filter(stream=stream, epoch=stream.epoch)
-    counts = _counts(rows, received, durable)
+    counts = count_by_status(rows, received, durable)
     chosen = status if status in STATUSES else ""
     shown = rows.filter(reached(chosen, received, durable)) if chosen else rows
     shown = shown.select_related("group", "decision").defer("text").order_by("-seq")
@@ -62,7 +61,7 @@ def ledger(stream: Stream | None, *, status: str = "", page: int | str = 1) -> d
     }
 
 
-def _counts(rows: QuerySet, received: int, durable: int) -> dict[str, int]:
+def count_by_status(rows: QuerySet, received: int, durable: int) -> dict[str, int]:
     """Two counts over one narrow index; no stored text is read."""
     counts = dict.fromkeys(STATUSES, 0)
     counts |= dict(rows.exclude(receipt="").order_by().values_list("receipt").annotate(Count("pk")))
@@ -104,16 +103,3 @@ def status_of(row: Delivery, received: int, durable: int) -> str:
     if row.seq <= received:
         return DURABLE if row.seq <= durable else RECEIVED
     return SENT if row.sent_at else WAITING
-
-
-def versions(group: RolloutGroup) -> dict:
-    """Every row of one group with its receipts, the newest first; `own`: receipts for numbers of the job's own."""
-    found = list(group.deliveries.defer("text").order_by("-epoch", "-seq"))
-    newest = max((row.version for row in found), default=0)
-    receipts: dict[int, list[Receipt]] = {}
-    for receipt in group.receipts.all():
-        receipts.setdefault(receipt.version, []).append(receipt)
-    for row in found:
-        row.superseded = row.version < newest
-    shown = [{"delivery": row, "receipts": receipts.get(row.version, [])} for row in found]
-    return {"rows": shown, "own": receipts.get(0, [])}

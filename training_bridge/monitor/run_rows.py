@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from grading.models import Run
-from training_bridge.monitor import metrics
-from training_bridge.monitor.alerts import alerts_of
+from training_bridge.monitor import alerts, metrics
 from training_bridge.monitor.standing import LIVE, Standing, standings
 
 SPARK_STEPS = 40
@@ -16,10 +15,11 @@ def run_rows(runs: Sequence[Run]) -> list[dict]:
     found = standings(runs)
     first = {here.run.pk: max(0, here.step - SPARK_STEPS + 1) for here in found if here.step is not None}
     points = metrics.reported(first, SPARKS)
-    return [_row(here, points.get(here.run.pk, {})) for here in found]
+    alerted = alerts.firing_counts(runs)
+    return [_row(here, points.get(here.run.pk, {}), alerted.get(here.run.pk, {})) for here in found]
 
 
-def _row(here: Standing, points: metrics.Points) -> dict:
+def _row(here: Standing, points: metrics.Points, alerted: dict) -> dict:
     pass_rates, entropies = (_line(points.get(name, {})) for name in SPARKS)
     return {
         "run": here.run,
@@ -31,7 +31,8 @@ def _row(here: Standing, points: metrics.Points) -> dict:
         "entropy": entropies[-1] if entropies else None,
         "waiting": here.waiting,
         "fallback_share": here.fallback_share,
-        "alerts": len(alerts_of(here)),
+        "alerts": alerted.get(alerts.FIRING, 0),
+        "acknowledged": alerted.get(alerts.ACKNOWLEDGED, 0),
         "heard_at": here.heard_at,
     }
 
@@ -43,6 +44,6 @@ def _line(points: dict[int, float | None]) -> list[float | None]:
 def summary(rows: list[dict], total: int) -> str:
     """In words: how many runs there are, and how many live."""
     live = sum(row["state"] == LIVE for row in rows)
-    alerts = sum(row["alerts"] for row in rows)
+    firing = sum(row["alerts"] for row in rows)
     said = [f"{total} run{'' if total == 1 else 's'}", f"{live} live"]
-    return " · ".join([*said, f"{alerts} alert{'' if alerts == 1 else 's'}"] if alerts else said)
+    return " · ".join([*said, f"{firing} alert{'' if firing == 1 else 's'}"] if firing else said)

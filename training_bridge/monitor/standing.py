@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from django.db.models import Count, F, OuterRef, Q, Subquery
 
 from grading import clock
-from grading.models import Life, RolloutGroup, Run
+from grading.models import Grading, Life, RolloutGroup, Run, RunEvent
+from training_bridge import intake
 from training_bridge.models import Delivery, JobCursor, MetricPoint, Payout, Receipt
 from training_bridge.monitor import derived
 from training_bridge.monitor.metrics import KNOWN
@@ -37,6 +38,11 @@ class Standing:
     sums: dict = field(default_factory=dict)
     receipts: dict = field(default_factory=dict)  # status -> n
     broken_metrics: tuple = ()  # (name, word) at the newest reported step
+    dead_letters: int = 0  # groups of the last steps whose graders died until nobody tried again
+    group_step: int | None = None  # the newest step of a group, and of a metric
+    metric_step: int | None = None
+    is_connected: bool = False
+    has_ended: bool = False  # its newest life said so
 
     @property
     def fallback_share(self) -> float | None:
@@ -51,18 +57,20 @@ def standings(runs: Sequence[Run]) -> list[Standing]:
     paid = {pk: row["paid_step"] for pk, row in facts.items() if row["paid_step"] is not None}
     sums = derived.recent(paid, LAST_STEPS)
     groups, receipts, unsent = _groups(runs), _receipts(facts), _unsent(runs, now)
-    broken = _broken_metrics(facts)
+    broken, dead = _broken_metrics(facts), _dead_letters(facts)
     found = []
     for run in runs:
         row, waits = facts[run.pk], groups.get(run.pk, {})
         heard_at = max((at for at in (row["seen_at"], row["started_at"], row["declared_at"]) if at), default=None)
         steps = [step for step in (row["metric_step"], row["group_step"]) if step is not None]
-        state = _state(run, heard_at, connected=bool(row["connected"]), now=now)
+        has_ended = row["ended_by"] == intake.life_name(row["life"])
+        state = ENDED if has_ended else _state(run, heard_at, connected=bool(row["connected"]), now=now)
         found.append(
             Standing(
                 run, now, state, max(steps, default=None), row["life"], heard_at, waits.get("people", 0),
                 waits.get("undecided", 0), unsent.get(run.pk, 0) if row["connected"] else 0, sums.get(run.pk, {}),
-                receipts.get(run.pk, {}), tuple(broken.get(run.pk, ())),
+                receipts.get(run.pk, {}), tuple(broken.get(run.pk, ())), dead.get(run.pk, 0), row["group_step"],
+                row["metric_step"], bool(row["connected"]), has_ended,
             )
         )  # fmt: skip
     return found
@@ -84,10 +92,12 @@ def _facts(runs: Sequence[Run]):
     cursor = JobCursor.objects.filter(life__run=OuterRef("pk")).order_by("-life__n")
     group = RolloutGroup.objects.filter(run=OuterRef("pk"))
     point = MetricPoint.objects.filter(run=OuterRef("pk")).order_by("-pk")
+    ended = RunEvent.objects.filter(run=OuterRef("pk"), by__startswith=intake.life_name("")).order_by("-pk")
     paid = Payout.objects.filter(run=OuterRef("pk")).order_by("-step")
     newest = {
         "life": life.values("n"),
         "started_at": life.values("started_at"),
+        "ended_by": ended.values("by"),
         "seen_at": cursor.values("seen_at"),
         "connected": cursor.values("connected"),
         "declared_at": group.order_by("-pk").values("created_at"),
@@ -106,11 +116,20 @@ def _groups(runs: Sequence[Run]) -> dict[int, dict]:
     return {row["run"]: row for row in counted}
 
 
+def _recent(facts: dict[int, dict]):
+    """The groups of the last steps."""
+    first = {pk: row["group_step"] - LAST_STEPS + 1 for pk, row in facts.items() if row["group_step"] is not None}
+    return RolloutGroup.objects.filter(from_steps(first)).values("pk")
+
+
+def _dead_letters(facts: dict[int, dict]) -> dict[int, int]:
+    dead = Grading.objects.dead_letters().filter(group__in=_recent(facts)).order_by()
+    return dict(dead.values_list("group__run").annotate(Count("group", distinct=True)))
+
+
 def _receipts(facts: dict[int, dict]) -> dict[int, dict[str, int]]:
     """Statuses of the receipts for the groups of the last steps."""
-    first = {pk: row["group_step"] - LAST_STEPS + 1 for pk, row in facts.items() if row["group_step"] is not None}
-    recent = RolloutGroup.objects.filter(from_steps(first)).values("pk")
-    counted = Receipt.objects.filter(group__in=recent).order_by().values_list("run", "status")
+    counted = Receipt.objects.filter(group__in=_recent(facts)).order_by().values_list("run", "status")
     found: dict[int, dict[str, int]] = {}
     for run, status, n in counted.annotate(Count("group", distinct=True)):
         found.setdefault(run, {})[status] = n
@@ -125,9 +144,9 @@ def _unsent(runs: Sequence[Run], now: datetime) -> dict[int, int]:
 
 
 def _broken_metrics(facts: dict[int, dict]) -> dict[int, list[tuple[str, str]]]:
-    """What the job reported as NaN or infinite at its newest step."""
+    """What the job reported as NaN or infinite at its newest step, and has not corrected since."""
     newest = {pk: row["metric_step"] for pk, row in facts.items() if row["metric_step"] is not None}
-    points = MetricPoint.objects.filter(from_steps(newest, name__in=KNOWN)).exclude(non_finite="")
+    points = MetricPoint.objects.filter(from_steps(newest, name__in=KNOWN, is_newest=True)).exclude(non_finite="")
     found: dict[int, list[tuple[str, str]]] = {}
     for run, name, word in points.values_list("run", "name", "non_finite"):
         found.setdefault(run, []).append((name, word))

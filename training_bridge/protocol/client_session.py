@@ -51,6 +51,7 @@ class ClientSession:
         self.welcome: Welcome | None = None
         self.mode: Mode = "normal"
         self.unknown: Counter[str] = Counter()  # fields we ignored, by type.field
+        self.outbox_lost = 0  # messages that the server had noted and lost, as its welcome said
         self._told_received = 0
         self._told_durable = 0
         self._wants: list[tuple[tuple[str, ...], float]] = []
@@ -123,8 +124,10 @@ class ClientSession:
     def _take_welcome(self, welcome: Welcome) -> Welcome:
         if self.welcome is not None:
             raise ProtocolError("second welcome", got="welcome", expected="rows and notes")
+        if welcome.noted is not None:
+            self.outbox_lost = self.outbox.settle(welcome.noted)
         self.welcome, self.mode = welcome, welcome.mode
-        if welcome.epoch != self.position.epoch:
+        if welcome.epoch != self.position.epoch or welcome.head_seq < self.position.seq:
             self.position = Position(welcome.epoch)
         self._told_received = self.position.seq
         return welcome

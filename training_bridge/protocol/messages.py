@@ -23,6 +23,7 @@ class CloseCode(IntEnum):
     FENCED = 4409, "a newer life of the job, or a newer socket of the same life, holds the stream"
     ESTIMATOR = 4410, "the trainer's estimator would change the numbers"
     GAP = 4411, "a sequence number that does not follow, or an acknowledgement of a row never sent"
+    UNKNOWN_LIFE = 4412, "a life that this server never issued: its database was restored; get another and come back"
     WINDOW = 4429, "more rows in flight than the credit window allows"
     RESTART = 1012, "the server restarts; come back"
 
@@ -53,6 +54,7 @@ Count = Annotated[int, Meta(ge=0, le=MAX_INT)]
 Ordinal = Annotated[int, Meta(ge=1, le=MAX_INT)]
 Small = Annotated[int, Meta(ge=0, le=2**31 - 1)]  # what a database's integer holds: steps and versions
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"\A[^\x00]+\Z")]
+Unit = Annotated[str, Meta(max_length=20, pattern=r"\A[^\x00]*\Z")]
 MetricName = Annotated[str, Meta(min_length=1, max_length=METRIC_CHARS, pattern=r"\A[^\x00]+\Z")]
 Text = Annotated[str, Meta(max_length=4000, pattern=r"\A[^\x00]*\Z")]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
@@ -64,12 +66,19 @@ NonFinite = Literal["NaN", "Infinity", "-Infinity"]
 
 
 class Estimator(msgspec.Struct, frozen=True, kw_only=True):
-    """How the trainer centres and normalises. Free words: a value we do not know is refused by name, not unread."""
+    """How the trainer centres and normalises. Free words: a value we do not know is refused by name, not unread.
+
+    `std`: none, ddof0, ddof1; `eps`: added to a divisor; `clip`: bound of rewards or advantages; `cap`: the lambda_max
+    the trainer counts on, null for whatever the run has; `shaped`: rewards beside the binary outcome are sent.
+    """
 
     name: Text = "gagar"
     baseline: Text = "mean"
     std: Text = "none"
+    eps: float | None = None
     clip: float | None = None
+    cap: float | None = None
+    shaped: bool = False
     space: Text = "advantage"
     loss: Text = ""
 
@@ -89,7 +98,11 @@ class Resume(Message, frozen=True, kw_only=True, tag="resume"):
 
 
 class Welcome(Message, frozen=True, kw_only=True, tag="welcome"):
-    """Server: every row after the cursor follows; from row 1 when `epoch` is not the one of the resume."""
+    """Server: every row after the cursor follows; from row 1 when `epoch` is not the one of the resume.
+
+    `estimator` is that of the resume with the run's own `cap`. `noted` as in `Noted`, null from an older server: less
+    than was noted before means that the database was restored, and the job numbers on from there.
+    """
 
     epoch: Ordinal
     head_seq: Count
@@ -97,6 +110,7 @@ class Welcome(Message, frozen=True, kw_only=True, tag="welcome"):
     window: Ordinal
     mode: Mode
     mask_truncated: bool = False  # the run leaves truncated rollouts out of its statistics
+    noted: Count | None = None
 
 
 class AdvantageRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +143,8 @@ class Advantages(Message, frozen=True, kw_only=True, tag="advantages"):
     rows: tuple[AdvantageRow, ...]
     verdict: int | Text | None = None
     rubric: int | Text | None = None
+    method: Text | None = None
+    neutral_when_equal: bool = False
     decided_by: Text | None = None
     history_head: Text | None = None
 
@@ -173,11 +189,12 @@ class Receipt(Message, frozen=True, kw_only=True, tag="receipt"):
 
 
 class Metrics(Message, frozen=True, kw_only=True, tag="metrics"):
-    """Job: the numbers of one step; non-finite ones travel as words."""
+    """Job: the numbers of one step; non-finite ones travel as words. `units` of those that have one, when new."""
 
     n: Ordinal
     step: Small
     values: dict[MetricName, float | NonFinite]
+    units: dict[MetricName, Unit] | None = None
 
 
 class Noted(Message, frozen=True, kw_only=True, tag="noted"):

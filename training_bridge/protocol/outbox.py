@@ -78,21 +78,53 @@ class Outbox:
             self._flight.popleft()
             self._sent = max(self._sent - 1, 0)
 
+    def settle(self, noted: int) -> int:
+        """A new socket says what is stored. Less than before: what follows is numbered anew from there.
+
+        Args:
+            noted: cumulative, of the current life.
+        Returns:
+            How many messages the server had noted and has lost since.
+        Raises:
+            ProtocolError: `UNKNOWN_LIFE`, nothing with this `n` was ever sent: another process has our life.
+        """
+        if noted >= self._next_n:
+            expected = f"at most {self._next_n - 1}"
+            raise ProtocolError("welcome.noted", got=noted, expected=expected, code=CloseCode.UNKNOWN_LIFE)
+        self.noted(noted)
+        lost = self._next_n - len(self._flight) - 1 - noted
+        self._renumber(noted + 1)
+        return lost
+
+    def _renumber(self, first_n: int) -> None:
+        self._flight = deque(
+            msgspec.structs.replace(message, n=n) for n, message in enumerate(self._flight, start=first_n)
+        )
+        self._next_n = first_n + len(self._flight)
+
     def rewind(self) -> None:
         """A new socket: send again from the first message that is not noted."""
         self._sent = 0
 
     def adopt(self, local_life: int, life: int) -> None:
-        """The server has issued the life under which this process has worked so far.
+        """The server has issued the life under which this process has worked so far; numbers begin anew with it.
 
         Args:
-            local_life: the negative number that stood in for it, see `Buffer`.
+            local_life: what stood in for it: a negative number, see `Buffer`, or a life that the server has lost.
             life: the issued one.
         """
-        self._receipts = deque(
-            msgspec.structs.replace(receipt, life=life) if receipt.life == local_life else receipt
-            for receipt in self._receipts
+        self._receipts, self._flight = (
+            deque(
+                msgspec.structs.replace(said, life=life)
+                if isinstance(said, Receipt) and said.life == local_life
+                else said
+                for said in queue
+            )
+            for queue in (self._receipts, self._flight)
         )
+        if life != local_life:  # a restored server may issue the number it has lost: the welcome says what it has
+            self._renumber(1)
+            self.rewind()
 
     def unnoted(self) -> list[dict[str, Any]]:
         """What a checkpoint must hold: JSON-able messages without `n`, oldest first, for `restore` in a later life."""

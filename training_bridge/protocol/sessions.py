@@ -7,12 +7,14 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
+from msgspec import structs
+
+from training_bridge.protocol.estimator import check_cap, check_estimator
 from training_bridge.protocol.messages import (
     WINDOW,
     CloseCode,
     Durable,
     Error,
-    Estimator,
     JobMessage,
     Message,
     Metrics,
@@ -39,6 +41,7 @@ class StreamFacts:
         digest: hex sha256 of the stored text of row `resume.after_seq` in `epoch`; None where there is no such row.
         noted: the highest `n` stored for the life of the resume; 0 for none.
         mask_truncated: whether the run leaves truncated rollouts out of its statistics.
+        cap: lambda_max of the run's rubric; None for the exact form.
     """
 
     life: int
@@ -48,13 +51,18 @@ class StreamFacts:
     digest: str | None
     noted: int
     mask_truncated: bool = False
+    cap: float | None = None
 
 
 @dataclass(frozen=True)
 class NewEpoch:
-    """The cursor does not belong to this stream. The caller opens a new epoch, whose rows 1..k are the open groups."""
+    """The cursor does not belong to this stream. The caller opens a new epoch, whose rows 1..k are the open groups.
+
+    Its number is `above` that of the stream and of the job: after a restore the job may have seen later epochs.
+    """
 
     reason: str
+    above: int
 
 
 class ServerState(Enum):
@@ -64,27 +72,6 @@ class ServerState(Enum):
     ANSWERING = "answering the resume"
     STREAMING = "streaming"
     CLOSED = "closed"
-
-
-def check_estimator(estimator: Estimator) -> None:
-    """Refuse a trainer that would change the numbers.
-
-    Args:
-        estimator: as the resume names it.
-    Raises:
-        ProtocolError: `ESTIMATOR`, naming the field: a division by the standard deviation, clipping, leave-one-out, or
-            no centring in reward space (equivalent rewards are advantages only after mean-centring).
-    """
-    centred = estimator.baseline == "mean" or (estimator.space == "advantage" and estimator.baseline == "none")
-    checks = (
-        ("space", estimator.space, "advantage or reward", estimator.space in ("advantage", "reward")),
-        ("std", estimator.std, "none", estimator.std == "none"),
-        ("clip", estimator.clip, "null", estimator.clip is None),
-        ("baseline", estimator.baseline, "mean (or none, in advantage space)", centred),
-    )
-    for field, got, expected, fine in checks:
-        if not fine:
-            raise ProtocolError(f"estimator.{field}", got=got, expected=expected, code=CloseCode.ESTIMATOR)
 
 
 def _misplaced(resume: Resume, facts: StreamFacts) -> str | None:
@@ -158,32 +145,41 @@ class ServerSession:
             None: the welcome is among the replies and rows after `sent` may follow. `NewEpoch`: open one and call
             again with the facts of the new epoch; the stream then starts at row 1.
         Raises:
-            ProtocolError: `FENCED`, the resume is not of the newest life.
+            ProtocolError: `FENCED` or `UNKNOWN_LIFE`, the resume is not of the newest life; `ESTIMATOR`, it counts on
+                another cap.
         """
         resume = self._resume
         if resume is None or self.state is not ServerState.ANSWERING:
             raise ValueError(f"answer() in state {self.state.value}, expected after a resume was received")
+        try:
+            check_cap(resume.estimator, facts.cap)
+        except ProtocolError as refused:
+            raise self._closed(refused) from None
         self.fence(facts.life)
         misplaced = _misplaced(resume, facts)
-        if misplaced and facts.epoch <= self._outdated:
+        if self._outdated and facts.epoch <= self._outdated:
             raise ValueError(f"answer() after NewEpoch with epoch {facts.epoch}, expected one above {self._outdated}")
         if misplaced and not self._outdated:
-            self._outdated = facts.epoch
-            return NewEpoch(misplaced)
+            self._outdated = max(facts.epoch, resume.epoch)
+            return NewEpoch(misplaced, self._outdated)
         self.sent = self.acknowledged = self.durable = 0 if misplaced else resume.after_seq
+        self._welcome(resume, facts)
+        return None
+
+    def _welcome(self, resume: Resume, facts: StreamFacts) -> None:
         self.taken = self.noted = facts.noted
         self.state = ServerState.STREAMING
         self._reply(
             Welcome(
                 epoch=facts.epoch,
                 head_seq=facts.head_seq,
-                estimator=resume.estimator,
+                estimator=structs.replace(resume.estimator, cap=facts.cap),
                 window=self.window,
                 mode=facts.mode,
                 mask_truncated=facts.mask_truncated,
+                noted=facts.noted,
             )
         )
-        return None
 
     @property
     def room(self) -> int:
@@ -219,11 +215,11 @@ class ServerSession:
         """Compare with the newest life of the run; call it whenever that may have changed.
 
         Raises:
-            ProtocolError: `FENCED`, this socket's life is not the newest.
+            ProtocolError: `FENCED`, a newer life took over; `UNKNOWN_LIFE`, this one was never issued.
         """
         if self.life != newest_life:
-            refusal = ProtocolError("life of the job", got=self.life, expected=newest_life, code=CloseCode.FENCED)
-            raise self._closed(refusal)
+            code = CloseCode.FENCED if self.life < newest_life else CloseCode.UNKNOWN_LIFE
+            raise self._closed(ProtocolError("life of the job", got=self.life, expected=newest_life, code=code))
 
     def replies(self) -> list[str]:
         """What to send now, in order; each text is given once."""

@@ -1,24 +1,30 @@
-"""One group's numbers, and the regime they came about in: computed, never assumed."""
+"""The numbers of groups, and the regime they came about in: computed, never assumed."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from training_bridge.redistribution.additive import rubric_advantages
 from training_bridge.redistribution.baselines import discounted_rewards, downweight_only
-from training_bridge.redistribution.masks import TINY, keep
+from training_bridge.redistribution.masks import TINY, group_sums, keep
 from training_bridge.redistribution.outcome import centred, mean_rewards, outcome_advantages
 from training_bridge.redistribution.reward_space import equivalent_rewards
 from training_bridge.redistribution.safeguards import bounded_shaped
 from training_bridge.redistribution.sum_preserving import conserves
 
-REDISTRIBUTE, OUTCOME, DOWNWEIGHT_ONLY, REWARD_DISCOUNT = METHODS = (
+REDISTRIBUTE, OUTCOME, DOWNWEIGHT_ONLY, REWARD_DISCOUNT, ADDITIVE_RUBRIC, SHUFFLED, INVERTED = METHODS = (
     "redistribute",
     "outcome",
     "downweight_only",
     "reward_discount",
+    "additive_rubric",
+    "redistribute_shuffled",
+    "redistribute_inverted",
 )
+CONTROLS = (SHUFFLED, INVERTED)
 EXACT, BOUNDED, CLIPPED, FALLBACK, BASELINE, INELIGIBLE, FILTERED, EXCLUDED = REGIMES = (
     "exact",
     "bounded",
@@ -45,6 +51,19 @@ class Group(NamedTuple):
     rewards_G: np.ndarray
     passing_G: np.ndarray
     valid_G: np.ndarray
+
+
+class Groups(NamedTuple):
+    """Groups of one size, each as in `Group`. A group's numbers do not depend on those beside it, to the last bit."""
+
+    rewards_BG: np.ndarray
+    passing_BG: np.ndarray
+    valid_BG: np.ndarray
+
+    @classmethod
+    def of(cls, groups: Sequence[Group]) -> "Groups":
+        """Stack them; at least one, all of the same number of rows."""
+        return cls(*(np.stack(columns) for columns in zip(*groups, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -77,39 +96,61 @@ class Credit:
 
 
 def redistributed_credit(group: Group, factors_G: np.ndarray, lambda_max: float | None) -> Credit:
-    """Redistribute one graded group, Eq. (8), and name the regime by what came out.
+    """Redistribute one graded group: `redistributed_credits` of a batch of one."""
+    return redistributed_credits(Groups.of([group]), np.asarray(factors_G)[None], lambda_max)[0]
+
+
+def redistributed_credits(groups: Groups, factors_BG: np.ndarray, lambda_max: float | None) -> list[Credit]:
+    """Redistribute graded groups, Eq. (8), and name the regime of each by what came out.
 
     Args:
-        group: with at least one pass and one failure.
-        factors_G: (G,) float in (0, 1], no unit; read where a rollout passes.
+        groups: each with at least one pass and one failure.
+        factors_BG: (B, G) float in (0, 1], no unit; read where a rollout passes.
         lambda_max: at least 1, no unit; None for the exact form.
     Returns:
-        The credit. If a failure ends above a pass that it was not above before, or a number is not
+        The credit of each. If a failure ends above a pass that it was not above before, or a number is not
         finite: the outcome advantages, regime `fallback`, with the reason.
     Raises:
         ValueError: shapes differ, a factor is outside (0, 1], or lambda_max < 1.
     """
-    advantages_G = outcome_advantages(group.rewards_G, group.valid_G)
+    advantages_BG = outcome_advantages(groups.rewards_BG, groups.valid_BG)
     with np.errstate(over="ignore", invalid="ignore"):
-        made = bounded_shaped(advantages_G, factors_G, group.passing_G, group.valid_G, lambda_max)
-    if not np.isfinite(made.train_BG).all():
-        return untouched_credit(group, FALLBACK, NOT_FINITE)
-    if introduces_inversion(made.train_BG, advantages_G, group):
-        return untouched_credit(group, FALLBACK, INVERTS_ORDER)
-    capped = bool(made.capped_B)
-    conserved = bool(conserves(made.train_BG, advantages_G, group.passing_G, group.valid_G))
-    regime = BOUNDED if capped else EXACT if conserved else CLIPPED
-    lambda_ = float(made.lambda_B)
-    return _credit(group, advantages_G, made.train_BG, made.weighted_BG, regime=regime, lambda_=lambda_, capped=capped)
+        made = bounded_shaped(advantages_BG, factors_BG, groups.passing_BG, groups.valid_BG, lambda_max)
+        finite_B = np.isfinite(made.train_BG).all(-1)
+        inverted_B = introduces_inversion(made.train_BG, advantages_BG, groups)
+        conserved_B = conserves(made.train_BG, advantages_BG, groups.passing_BG, groups.valid_BG)
+    taken_B = finite_B & ~inverted_B
+    return _credits(
+        groups,
+        advantages_BG,
+        np.where(taken_B[:, None], made.train_BG, advantages_BG),
+        np.where(taken_B[:, None], made.weighted_BG, advantages_BG),
+        regimes=np.select([~taken_B, made.capped_B, conserved_B], [FALLBACK, BOUNDED, EXACT], CLIPPED).tolist(),
+        reasons=[
+            None if taken else INVERTS_ORDER if finite else NOT_FINITE
+            for taken, finite in zip(taken_B, finite_B, strict=True)
+        ],
+        lambdas_B=np.where(taken_B, made.lambda_B, 1.0),
+        capped_B=made.capped_B & taken_B,
+    )
+
+
+def control_credit(group: Group, factors_G: np.ndarray, lambda_max: float | None) -> Credit:
+    """Redistribute by the factors of a control (`controls`): as the method does, regime `baseline`.
+
+    Args, Returns, Raises: as for `redistributed_credit`; a fallback stays one.
+    """
+    made = redistributed_credit(group, factors_G, lambda_max)
+    return made if made.regime == FALLBACK else replace(made, regime=BASELINE)
 
 
 def baseline_credit(group: Group, factors_G: np.ndarray, method: str) -> Credit:
-    """Apply the method that a run compares redistribution with: Eq. (1) or Eq. (11).
+    """Apply a method that a run compares redistribution with: Eq. (1), Eq. (11), or the additive rubric advantage.
 
     Args:
         group: with at least one pass and one failure.
         factors_G: (G,) float in (0, 1], no unit; read where a rollout passes.
-        method: `downweight_only` or `reward_discount`.
+        method: `downweight_only`, `reward_discount` or `additive_rubric`.
     Returns:
         The credit, regime `baseline`, whatever the order of its numbers.
     Raises:
@@ -118,31 +159,40 @@ def baseline_credit(group: Group, factors_G: np.ndarray, method: str) -> Credit:
     advantages_G = outcome_advantages(group.rewards_G, group.valid_G)
     if method == DOWNWEIGHT_ONLY:
         weighted_G = downweight_only(advantages_G, factors_G, group.passing_G)
-        return _credit(group, advantages_G, weighted_G, weighted_G, regime=BASELINE)
+        return _credit(group, advantages_G, weighted_G, weighted_G)
     if method == REWARD_DISCOUNT:
         discounted_G = discounted_rewards(keep(group.rewards_G, group.valid_G), factors_G, group.passing_G)
         # B is what the equivalent reward exceeds the mean by, so that r' is the discounted reward itself.
         weighted_G = keep(discounted_G - mean_rewards(group.rewards_G, group.valid_G), group.valid_G)
-        return _credit(group, advantages_G, centred(discounted_G, group.valid_G), weighted_G, regime=BASELINE)
-    raise ValueError(f"method is {method!r}, expected {DOWNWEIGHT_ONLY!r} or {REWARD_DISCOUNT!r}")
+        return _credit(group, advantages_G, centred(discounted_G, group.valid_G), weighted_G)
+    if method == ADDITIVE_RUBRIC:
+        added_G = advantages_G + rubric_advantages(factors_G, group.passing_G)
+        return _credit(group, advantages_G, added_G, added_G)
+    expected = [DOWNWEIGHT_ONLY, REWARD_DISCOUNT, ADDITIVE_RUBRIC]
+    raise ValueError(f"method is {method!r}, expected one of {expected}")
 
 
 def untouched_credit(group: Group, regime: str, reason: str | None = None) -> Credit:
+    """Pass one group on as it is: `untouched_credits` of a batch of one."""
+    return untouched_credits(Groups.of([group]), [regime], [reason])[0]
+
+
+def untouched_credits(groups: Groups, regimes: Sequence[str], reasons: Sequence[str | None]) -> list[Credit]:
     """Pass on the outcome advantages as they are: no factor, no clipping, no bound.
 
     Args:
-        group: any group; masked rows get 0.
-        regime: `fallback`, `baseline` (method `outcome`) or `ineligible`.
-        reason: why, for a fallback.
+        groups: any groups; masked rows get 0.
+        regimes: of each `fallback`, `baseline` (method `outcome`) or `ineligible`.
+        reasons: of each why, for a fallback.
     Returns:
-        The credit; equivalent rewards are the rewards.
+        The credit of each; equivalent rewards are the rewards.
     Raises:
         ValueError: it is another regime.
     """
-    if regime not in UNTOUCHED:
-        raise ValueError(f"regime is {regime!r}, expected one of {list(UNTOUCHED)}")
-    advantages_G = outcome_advantages(group.rewards_G, group.valid_G)
-    return _credit(group, advantages_G, advantages_G, advantages_G, regime=regime, reason=reason)
+    if others := set(regimes) - set(UNTOUCHED):
+        raise ValueError(f"regime is {min(others)!r}, expected one of {list(UNTOUCHED)}")
+    advantages_BG = outcome_advantages(groups.rewards_BG, groups.valid_BG)
+    return _credits(groups, advantages_BG, advantages_BG, advantages_BG, regimes=regimes, reasons=reasons)
 
 
 def no_credit(group: Group, regime: str, reason: str) -> Credit:
@@ -169,41 +219,66 @@ def no_credit(group: Group, regime: str, reason: str) -> Credit:
     )
 
 
-def introduces_inversion(train_G: np.ndarray, advantages_G: np.ndarray, group: Group) -> bool:
+def introduces_inversion(train_BG: np.ndarray, advantages_BG: np.ndarray, groups: Groups) -> np.ndarray:
     """Say whether a failure ends above a pass that it did not stand above before.
 
     Args:
-        train_G, advantages_G: (G,) float, reward units; after and before.
-        group: who passes, who fails.
+        train_BG, advantages_BG: (B, G) float, reward units; after and before.
+        groups: who passes, who fails.
     Returns:
-        True if there is such a pair, by more than rounding.
+        (B,) bool, True if there is such a pair, by more than rounding.
     """
-    before_FP, after_FP = _above(advantages_G, group), _above(train_G, group)
-    return bool((after_FP & ~before_FP).any())
+    found_B = _inverted(train_BG, groups)
+    for place in np.flatnonzero(found_B):  # rare: only there are the pairs looked at
+        passing_G = groups.passing_BG[place]
+        failing_G = groups.valid_BG[place] & ~passing_G
+        before_FP, after_FP = (_above(of_BG[place], failing_G, passing_G) for of_BG in (advantages_BG, train_BG))
+        found_B[place] = (after_FP & ~before_FP).any()
+    return found_B
 
 
-def _above(values_G: np.ndarray, group: Group) -> np.ndarray:
-    failures_F, passes_P = values_G[group.valid_G & ~group.passing_G], values_G[group.passing_G]
-    rounding = TINY * np.abs(values_G).max(initial=1.0)
-    return failures_F[:, None] - passes_P[None, :] > rounding
+def _inverted(values_BG: np.ndarray, groups: Groups) -> np.ndarray:
+    failing_BG = groups.valid_BG & ~groups.passing_BG
+    highest_B = np.where(failing_BG, values_BG, -np.inf).max(-1, initial=-np.inf)
+    lowest_B = np.where(groups.passing_BG, values_BG, np.inf).min(-1, initial=np.inf)
+    return highest_B - lowest_B > _rounding(values_BG)
 
 
-def _credit(
-    group: Group, advantages_G, train_G, weighted_G, *, regime, reason=None, lambda_=1.0, capped=False
-) -> Credit:
-    failing_G = group.valid_G & ~group.passing_G
-    credit = np.maximum(advantages_G, 0)[group.passing_G].sum()
-    penalty = advantages_G[failing_G].sum()
-    return Credit(
-        regime=regime,
-        reason=reason,
-        lambda_=lambda_,
-        capped=capped,
-        inverted_by_reward=bool(_above(advantages_G, group).any()),
-        advantages_G=tuple(train_G.tolist()),
-        equivalent_rewards_G=tuple(equivalent_rewards(weighted_G, group.rewards_G, group.valid_G).tolist()),
-        positive_sum=float(train_G[train_G > 0].sum()),
-        negative_sum=float(train_G[train_G < 0].sum()),
-        credit_kept=float(train_G[group.passing_G].sum() / credit) if credit > TINY else None,
-        penalty_kept=float(train_G[failing_G].sum() / penalty) if penalty < -TINY else None,
+def _above(values_G: np.ndarray, failing_G: np.ndarray, passing_G: np.ndarray) -> np.ndarray:
+    return values_G[failing_G][:, None] - values_G[passing_G][None, :] > _rounding(values_G)
+
+
+def _rounding(values_BG: np.ndarray) -> np.ndarray:
+    return TINY * np.abs(values_BG).max(-1, initial=1.0)
+
+
+def _credit(group: Group, advantages_G, train_G, weighted_G) -> Credit:
+    made = (of_G[None] for of_G in (advantages_G, train_G, weighted_G))
+    return _credits(Groups.of([group]), *made, regimes=[BASELINE], reasons=[None])[0]
+
+
+def _credits(
+    groups: Groups, advantages_BG, train_BG, weighted_BG, *, regimes, reasons, lambdas_B=None, capped_B=None
+) -> list[Credit]:
+    failing_BG, credit_BG = groups.valid_BG & ~groups.passing_BG, np.maximum(advantages_BG, 0)
+    credit_B, paid_B = (_sums(keep(of_BG, groups.passing_BG)) for of_BG in (credit_BG, train_BG))
+    penalty_B, left_B = (_sums(keep(of_BG, failing_BG)) for of_BG in (advantages_BG, train_BG))
+    columns = zip(
+        regimes,
+        reasons,
+        [1.0] * len(regimes) if lambdas_B is None else lambdas_B.tolist(),
+        [False] * len(regimes) if capped_B is None else capped_B.tolist(),
+        _inverted(advantages_BG, groups).tolist(),
+        map(tuple, train_BG.tolist()),
+        map(tuple, equivalent_rewards(weighted_BG, groups.rewards_BG, groups.valid_BG).tolist()),
+        _sums(np.maximum(train_BG, 0)),
+        _sums(np.minimum(train_BG, 0)),
+        [paid / due if due > TINY else None for paid, due in zip(paid_B, credit_B, strict=True)],
+        [left / due if due < -TINY else None for left, due in zip(left_B, penalty_B, strict=True)],
+        strict=True,
     )
+    return [Credit(*column) for column in columns]
+
+
+def _sums(values_BG: np.ndarray) -> list[float]:
+    return group_sums(values_BG)[..., 0].tolist()

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-METHODS = ("outcome", "downweight_only", "redistribute")
+METHODS = ("outcome", "downweight_only", "redistribute", "redistribute_shuffled", "redistribute_inverted")
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
@@ -29,6 +29,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--hold-steps", type=int, default=20, help="steps a group may wait for a person")
     parser.add_argument("--wait-s", type=float, default=5.0, help="seconds a step waits for decisions")
     parser.add_argument("--min-step-s", type=float, default=0.0, help="least duration of a step (a pace for demos)")
+    parser.add_argument("--bodies-every", type=int, default=1, metavar="STEPS", help="send events and logs of these")
     options = parser.parse_args(argv)
     if not options.offline and not options.url:
         parser.error("--url is missing, expected the server's address, or --offline")
@@ -104,8 +105,9 @@ def main(argv: list[str] | None = None) -> int:
     torch.set_num_threads(1)
     plan = loop.Plan(options.advantages, options.seed, options.groups, options.rollouts)
     pace = loop.Pace(
-        options.steps, options.wait_s, options.hold_steps, options.min_step_s, max(1, options.checkpoint_every)
-    )
+        options.steps, options.wait_s, options.hold_steps, options.min_step_s, max(1, options.checkpoint_every),
+        max(1, options.bodies_every),
+    )  # fmt: skip
     cache = options.cache or options.checkpoint.parent / "tiny_job_tests.jsonl"
     try:
         with checkpoint.held(options.checkpoint), Runner(cache) as runner:

@@ -49,6 +49,7 @@ class Pace:
         hold_steps: for how many steps a group may wait for a person.
         min_step_s: least duration of a step, seconds.
         checkpoint_every: steps between two checkpoints.
+        bodies_every: events and logs of every so many steps are handed over; patches and tests always are.
     """
 
     steps: int | None
@@ -56,6 +57,7 @@ class Pace:
     hold_steps: int
     min_step_s: float
     checkpoint_every: int
+    bodies_every: int = 1
 
 
 @dataclass
@@ -96,6 +98,7 @@ class Job:
         self.pending: dict[str, PendingGroup] = {}
         self.applied: list[tuple[int, str, int, int, str]] = []
         self.cursor: dict | None = None
+        self.bodies_every = 1
 
     def begin(self) -> None:
         """Warm the policy up; a job that resumes must not."""
@@ -154,7 +157,8 @@ class Job:
             self.applied.append((chosen.life, chosen.group, chosen.version, self.step, chosen.regime))
             del self.pending[chosen.group]
         language = self.policy.language
-        values = metrics.rollout_metrics(language, fresh) | {"entropy": entropy} | metrics.deficit(batch.sets)
+        values = metrics.rollout_metrics(language, fresh) | metrics.label_metrics(self.tasks, language, fresh)
+        values |= {"entropy": entropy} | metrics.deficit(batch.sets)
         if loss is not None:
             values["pg_loss"] = loss
         values |= {
@@ -209,6 +213,7 @@ class Job:
             group_size=len(group.rollouts),
             eligible=True,
         )
+        with_bodies = group.step % self.bodies_every == 0
         for rollout in group.rollouts:
             group.handle.submit(
                 rollout.external_id,
@@ -222,8 +227,8 @@ class Job:
                     "duration_s": rollout.duration_s,
                 },
                 truncated=rollout.truncated,
-                events=rollout.events,
-                log=rollout.log.encode(),
+                events=rollout.events if with_bodies else None,
+                log=rollout.log.encode() if with_bodies else None,
             )
 
 
@@ -237,6 +242,7 @@ def run(job: Job, gagar, pace: Pace, wait: Callable[[float], bool], report: Call
         wait: waits up to so many seconds and returns whether the job was told to stop.
         report: gets each step's number and what `take_step` returned.
     """
+    job.bodies_every = pace.bodies_every
     job.connect(gagar)
     saved_at = None
     while (pace.steps is None or job.step < pace.steps) and not wait(0):

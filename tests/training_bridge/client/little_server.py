@@ -53,17 +53,21 @@ class LittleServer:
         self.metrics: list[Metrics] = []
         self.numbers: dict[int, int] = {}  # life to the highest n stored
         self.wants: list[tuple[Want, float]] = []
+        self.resumes: list[Resume] = []
         self.durable = 0
         self.mode = "normal"
         self.bodies_answer = "not_wanted"
         self.statuses: list[int] = []  # answers to give to the next calls instead of the right one
-        self.poison = ""  # external_id whose posts are refused as a whole
+        self.poison = ""  # external_id whose posts are refused as a whole, or the key of a group that is refused
+        self.declares_together = True
         self.handshake = 101
         self.close_code: CloseCode | None = None
         self.tamper = None  # what becomes of the texts about to be sent
         self.calls: Counter[str] = Counter()
         self.posts: list[list[str]] = []
         self.sockets = 0
+        self.ended: list[tuple[int, str]] = []  # life, why
+        self.afterthoughts: list[tuple[str, str, dict]] = []  # group, verb, body
         self._stopping = False
 
     def __enter__(self) -> "LittleServer":
@@ -178,7 +182,8 @@ class LittleServer:
     def _carry_out(self, session: ServerSession, message) -> None:
         match message:
             case Resume():
-                if session.answer(self._facts(message)):
+                if needed := session.answer(self._facts(message)):
+                    self.epoch = max(self.epoch, needed.above)
                     open_groups = [(life, key, 1) for life, key in self.groups if (life, key, 1) in self._decided()]
                     self.new_epoch(open_groups)
                     session.answer(self._facts(message))
@@ -199,6 +204,7 @@ class LittleServer:
         return {(row["life"], row["group"], row["version"]) for row in rows if row["type"] == "advantages"}
 
     def _facts(self, resume: Resume) -> StreamFacts:
+        self.resumes.append(resume)
         digest = self.rows[resume.after_seq - 1][1] if 0 < resume.after_seq <= len(self.rows) else None
         noted = self.numbers.get(resume.life, 0)
         return StreamFacts(
@@ -211,12 +217,22 @@ class LittleServer:
             case "POST", ["runs", "r", "lives"]:
                 self.lives += 1
                 return 201, {"life": self.lives}
+            case "POST", ["runs", "r", "lives", n, "end"]:
+                self.ended.append((int(n), json.loads(body)["why"]))
+            case "POST", ["runs", "r", "groups", key, verb]:
+                self.afterthoughts.append((key, verb, json.loads(body)))
+                if verb == "seal":
+                    self.groups[json.loads(body)["life"], key]["group_size"] = 0
+            case "POST", ["runs", "r", "groups"]:
+                return self._declare(json.loads(body))
             case "PUT", ["tasks", key]:
                 self.tasks[key] = json.loads(body)
             case "PUT", ["repositories", key]:
                 self.repositories[key] = body
             case "PUT", ["runs", "r", "groups", key]:
                 fields = json.loads(body)
+                if fields["life"] > self.lives:
+                    return 404, {"what": "no such life", "got": fields["life"], "expected": "one", "where": "life"}
                 self.groups[fields["life"], key] = fields
             case "GET", ["runs", "r", "groups", key]:
                 return 200, self._group(int(query["life"][0]), key)
@@ -224,6 +240,8 @@ class LittleServer:
                 return self._take_lines(int(query["life"][0]), [json.loads(line) for line in body.splitlines()])
             case "POST", ["runs", "r", "trajectories"]:
                 envelope = json.loads(body)
+                if envelope["life"] > self.lives:
+                    return 404, {"what": "no such life", "got": envelope["life"], "expected": "one", "where": "life"}
                 self.posts.append([t["external_id"] for t in envelope["trajectories"]])
                 if self.poison in self.posts[-1]:
                     return 400, {"what": self.poison, "got": "poison", "expected": "food", "where": "trajectories"}
@@ -231,6 +249,19 @@ class LittleServer:
             case _:
                 return 404, {"what": "path", "got": "/".join(path), "expected": "one of the API", "where": ""}
         return 201, {}
+
+    def _declare(self, said: dict) -> tuple[int, dict]:
+        if not self.declares_together:
+            return 405, {"what": "method", "got": "POST", "expected": "GET", "where": ""}
+        if said["life"] > self.lives:
+            return 404, {"what": "no such life", "got": said["life"], "expected": "one", "where": "life"}
+        items = [{"key": group["key"], "status": "created"} for group in said["groups"]]
+        for item, group in zip(items, said["groups"], strict=True):
+            if group["key"] == self.poison:
+                item |= {"status": "conflict", "error": "declared otherwise"}
+            else:
+                self.groups[said["life"], group["key"]] = group
+        return 207 if self.poison else 200, {"items": items}
 
     def _group(self, life: int, key: str) -> dict:
         mine = {e: t for (of, e), t in self.trajectories.items() if of == life and t["group"] == key}
@@ -250,6 +281,8 @@ class LittleServer:
         if (life, t["group"]) not in self.groups:
             return {"external_id": t["external_id"], "status": "error", "error": f"no group {t['group']!r}"}
         known = (life, t["external_id"]) in self.trajectories
+        if known and self.trajectories[life, t["external_id"]]["group"] != t["group"]:
+            return {"external_id": t["external_id"], "status": "conflict", "error": "another group has this rollout"}
         self.trajectories.setdefault((life, t["external_id"]), t)
         return {"external_id": t["external_id"], "status": "exists" if known else "created"}
 

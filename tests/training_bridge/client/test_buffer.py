@@ -3,7 +3,8 @@
 import pytest
 
 from training_bridge.client import buffer as buffer_module
-from training_bridge.client.buffer import Buffer, read_cursor
+from training_bridge.client.buffer import Buffer
+from training_bridge.client.cursor import read_cursor
 from training_bridge.client.errors import GagarError
 from training_bridge.client.sets import Rollout, decided_set, local_set
 from training_bridge.protocol.client_session import Position

@@ -250,6 +250,18 @@ def test_an_estimator_that_breaks_the_numbers_is_told_and_not_used(server, conne
     assert "4410" in gagar.problems[0] and "std" in gagar.problems[0]
 
 
+def test_what_an_adapter_finds_out_later_is_told_at_once_and_refused_as_early(server, connect):
+    with connect(estimator=Estimator(loss="mine", space="reward")) as gagar:
+        server.wait(lambda: gagar.online)
+        gagar.describe(name="some-trainer", space="advantage", loss="theirs", shaped=True)
+        assert len(server.resumes) == 1, "no server refuses a name"
+        gagar.describe(cap=1.5)
+        server.wait(lambda: gagar.problems)  # the little run has no bound
+    said = server.resumes[-1].estimator
+    assert said == Estimator(name="some-trainer", loss="mine", space="reward", shaped=True, cap=1.5)
+    assert "4410" in gagar.problems[0] and "cap" in gagar.problems[0]
+
+
 def test_a_bad_token_is_told_at_the_start_and_training_goes_on(server, connect):
     with connect(token="wrong") as gagar:
         assert "401" in gagar.problems[0] and gagar.life < 0

@@ -11,7 +11,8 @@ from collections import Counter
 import msgspec
 import pytest
 
-from training_bridge.client.buffer import Buffer, Cursor, pending_receipts, read_cursor
+from training_bridge.client.buffer import Buffer
+from training_bridge.client.cursor import Cursor, pending_receipts, read_cursor
 from training_bridge.client.sets import Rollout
 from training_bridge.protocol.client_session import ClientSession
 from training_bridge.protocol.messages import AdvantageRow, Advantages, Estimator, Metrics, Receipt

@@ -73,7 +73,7 @@ def test_a_server_that_lost_its_stream_starts_a_new_epoch_and_the_client_starts_
             server.rows = []
             server.decide("g2", version=1)
             server.decide("g2", version=2)
-        server.cable.cut()
+            server.cable.cut()  # inside the lock: else the old socket may bring a row of the new stream
         assert gagar.freeze(2, [second], within_s=10).sets[0].version in (1, 2)
         assert gagar._buffer.position.epoch == 2
 
@@ -159,3 +159,14 @@ def test_the_position_is_the_digest_of_the_text_as_it_was_sent(server, connect):
         server.decide("ü", life=1, advantages={"x": 0.1 + 0.2})
         server.wait(lambda: gagar._buffer.position.seq == 1)
         assert gagar._buffer.position.digest == digest_of(server.rows[0][0])
+
+
+def test_a_job_that_ends_before_all_was_noted_says_so(server, connect):
+    with connect() as gagar:
+        server.wait(lambda: gagar.online)
+        gagar.log(0, {"entropy": 1.0})
+    assert gagar.problems == []
+    with GagarClient("http://127.0.0.1:9", "run", TOKEN) as gagar:
+        for step in range(3):
+            gagar.log(step, {"entropy": 1.0})
+    assert gagar.problems == ["the job ended before the server had noted 3 receipts and metrics"]

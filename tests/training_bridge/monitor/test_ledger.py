@@ -6,8 +6,8 @@ from django.utils import timezone
 from grading.review import decisions
 from tests.factories import make_life, make_run, make_user
 from tests.training_bridge.monitor.rows import Job, deliver_group
-from training_bridge import delivery, intake
-from training_bridge.models import Delivery, Stream
+from training_bridge import delivery, intake, pausing
+from training_bridge.models import Delivery
 from training_bridge.monitor.ledger import ledger
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_only_the_epoch_of_now_is_shown_and_old_acknowledgements_do_not_count_fo
 
 def test_a_control_row_stands_in_the_ledger_with_its_words():
     run = make_run()
-    delivery.set_mode(run, mode=Stream.Mode.OUTCOME_ONLY, reason="entropy rises", by="alice")
+    pausing.switch(run, paused=True, reason="entropy rises", by="alice")
     [row] = ledger(run.stream)["rows"]
     assert (row["group"], row["words"], row["receipt"]) == (None, "entropy rises", "waiting")
 

@@ -14,14 +14,21 @@ from tests.training_bridge.monitor.rows import Job, deliver_group
 from tests.verdicts import add_verdict
 from training_bridge import delivery
 from training_bridge.models import Delivery, MetricPoint, Payout
-from training_bridge.monitor.series import series_of
+from training_bridge.monitor import step_sums
+from training_bridge.monitor.series import snapshot
 
 pytestmark = pytest.mark.django_db
 
 
+def curves(run, **asked) -> dict[str, dict[int, float | None]]:
+    """The curves as a page gets them: name -> step -> value."""
+    found = snapshot(run, **asked)
+    json.dumps(found, allow_nan=False)
+    return {name: dict(zip(found["grids"][g], values, strict=True)) for name, (g, values) in found["series"].items()}
+
+
 def at(run, name: str, step: int):
-    found = series_of(run)
-    return found["series"][name][found["steps"].index(step)]
+    return curves(run)[name].get(step)
 
 
 def test_a_repeated_step_shows_its_newest_value_and_keeps_the_history():
@@ -31,9 +38,7 @@ def test_a_repeated_step_shows_its_newest_value_and_keeps_the_history():
     job.metrics(1, entropy=2.2)
     again = Job(make_life(run=job.life.run))
     again.metrics(2, entropy=1.7)
-    found = series_of(job.life.run)
-    assert found["steps"] == [1, 2] and found["series"]["entropy"] == [2.2, 1.7]
-    assert found["series"]["pg_loss"] == [0.5, None]
+    assert curves(job.life.run) == {"entropy": {1: 2.2, 2: 1.7}, "pg_loss": {1: 0.5}}
     assert MetricPoint.objects.filter(name="entropy").count() == 4
 
 
@@ -41,9 +46,7 @@ def test_nan_and_infinity_are_gaps_also_over_an_older_number():
     job = Job(make_life())
     job.metrics(1, entropy=2.0, pg_loss="NaN")
     job.metrics(1, entropy="Infinity")
-    found = series_of(job.life.run)
-    assert found["series"]["entropy"] == [None] and found["series"]["pg_loss"] == [None]
-    json.dumps(found, allow_nan=False)
+    assert curves(job.life.run) == {"entropy": {1: None}, "pg_loss": {1: None}}
 
 
 def test_only_the_asked_steps_are_given():
@@ -52,17 +55,16 @@ def test_only_the_asked_steps_are_given():
     for step in range(5):
         job.metrics(step, entropy=float(step))
         deliver_group(run, step=step)
-    found = series_of(run, first=3)
-    assert found["steps"] == [3, 4] and found["series"]["entropy"] == [3.0, 4.0]
-    assert found["series"]["regime_exact"] == [1.0, 1.0]
+    found = curves(run, first=3)
+    assert found["entropy"] == {3: 3.0, 4: 4.0} and found["regime_exact"] == {3: 1.0, 4: 1.0}
 
 
 def test_another_metric_of_the_job_is_given_under_its_name():
     job = Job(make_life())
     job.metrics(1, kl=0.01, credit_kept=0.5)
-    found = series_of(job.life.run)
-    assert found["series"]["kl"] == [0.01]
-    assert "credit_kept" not in found["series"], "what the rows say is not read from the job too"
+    found = curves(job.life.run)
+    assert found["kl"] == {1: 0.01}
+    assert "credit_kept" not in found, "what the rows say is not read from the job too"
 
 
 def test_credit_kept_and_penalty_kept_by_hand():
@@ -164,11 +166,12 @@ def test_queue_depth_counts_who_waited_when_a_step_was_declared():
     Payout.objects.filter(group=early).update(declared_at=minute(0), decided_at=minute(9), held_at=minute(3))
     Payout.objects.filter(group=late).update(declared_at=minute(5), decided_at=minute(6))
     RolloutGroup.objects.filter(pk=waits.pk).update(created_at=minute(4), graded_at=minute(5))
+    step_sums.add_up(run)
     # at minute 0 only `early` is there; at 5 all three are undecided, and two of them wait for a person
     assert [at(run, "queue_undecided", step) for step in (1, 2)] == [1, 3]
     assert [at(run, "queue_people", step) for step in (1, 2)] == [0, 2]
-    assert series_of(run, first=2)["series"]["queue_undecided"] == [3]
+    assert curves(run, first=2)["queue_undecided"] == {2: 3}
 
 
 def test_a_run_without_anything_has_no_steps():
-    assert series_of(make_run())["steps"] == []
+    assert curves(make_run()) == {}

@@ -9,7 +9,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from grading import wake
-from tests.factories import make_run, make_team, make_user
+from grading.models import Run
+from tests.factories import make_life, make_run, make_team, make_token, make_user
+from training_bridge.models import JobCursor
 
 
 def listen(server: str, path: str, user=None):
@@ -33,6 +35,30 @@ def test_a_page_hears_at_once_and_after_every_change(server, path):
         assert heard(socket) == {"type": "changed"}, "what happened before it listened"
         wake.ring(wake.pages_of(run.pk), "page.changed")
         assert heard(socket) == {"type": "changed"}
+
+
+def test_the_queue_hears_of_imported_runs_too(server):
+    run = make_run(kind=Run.Kind.IMPORTED)
+    with listen(server, "/ws/v1/queue/watch", make_user(role="viewer", team=run.team)) as socket:
+        assert heard(socket) == {"type": "changed"}, "what happened before it listened"
+        wake.ring(wake.pages_of(run.pk), "page.changed")
+        assert heard(socket) == {"type": "changed"}
+
+
+def test_a_page_hears_that_a_job_came_and_that_it_went(server):
+    run = make_run(public_id="watched")
+    make_life(run=run)
+    job = {"Authorization": f"Bearer {make_token(run=run)[1]}"}
+    resume = {"type": "resume", "life": 1, "epoch": 0, "after_seq": 0, "digest": None, "estimator": {}}
+    address = server.replace("http", "ws", 1) + "/ws/v1/runs/watched/advantages"
+    with listen(server, "/ws/v1/runs/watched/watch", make_user(role="viewer", team=run.team)) as page:
+        assert heard(page) == {"type": "changed"}
+        with connect(address, subprotocols=["gagar.v1"], additional_headers=job) as socket:
+            socket.send(json.dumps(resume))
+            assert heard(socket)["type"] == "welcome" and heard(page) == {"type": "changed"}
+            assert JobCursor.objects.get(life__run=run).connected
+        assert heard(page) == {"type": "changed"}
+        assert not JobCursor.objects.get(life__run=run).connected
 
 
 def test_a_run_of_another_team_cannot_be_listened_to(server):

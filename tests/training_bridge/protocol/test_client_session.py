@@ -35,9 +35,11 @@ def make_session(*, position=None, outbox=None, life=2) -> ClientSession:
     )
 
 
-def make_welcomed(*, position=None, outbox=None, epoch=1, head_seq=0, mode="normal") -> ClientSession:
+def make_welcomed(*, position=None, outbox=None, epoch=1, head_seq=None, mode="normal", noted=None) -> ClientSession:
     session = make_session(position=position, outbox=outbox)
-    session.receive(encode(Welcome(epoch=epoch, head_seq=head_seq, estimator=Estimator(), window=256, mode=mode)))
+    head_seq = session.position.seq if head_seq is None else head_seq
+    said = {"estimator": Estimator(), "window": 256, "mode": mode, "noted": noted}
+    session.receive(encode(Welcome(epoch=epoch, head_seq=head_seq, **said)))
     return session
 
 
@@ -89,6 +91,60 @@ def test_a_new_epoch_starts_at_its_first_row():
     session = make_welcomed(position=Position(1, 4, "a" * 64), epoch=2)
     assert session.position == Position(2, 0, None)
     assert session.receive(make_row(1)).seq == 1
+
+
+def test_a_stream_that_ends_before_the_cursor_starts_over_even_under_the_same_epoch():
+    session = make_welcomed(position=Position(2, 4, "a" * 64), epoch=2, head_seq=1)
+    assert session.receive(make_row(1)).seq == 1
+
+
+def test_a_restored_server_that_noted_less_is_sent_on_from_there():
+    outbox = Outbox()
+    for group in "abcde":
+        outbox.put(make_receipt(group=group))
+    make_welcomed(outbox=outbox, noted=0).due()
+    outbox.noted(3)
+    session = make_welcomed(outbox=outbox, noted=1)  # of 3 that it had noted
+    assert session.outbox_lost == 2
+    outbox.put(make_receipt(group="f"))
+    assert [(m.n, m.group) for m in sent(session.due())] == [(2, "d"), (3, "e"), (4, "f")]
+
+
+def test_a_note_that_was_lost_with_the_socket_is_made_good_by_the_welcome():
+    outbox = Outbox()
+    for group in "abc":
+        outbox.put(make_receipt(group=group))
+    make_welcomed(outbox=outbox, noted=0).due()
+    session = make_welcomed(outbox=outbox, noted=2)
+    assert session.outbox_lost == 0 and [(m.n, m.group) for m in sent(session.due())] == [(3, "c")]
+
+
+def test_a_server_that_noted_what_was_never_sent_has_given_our_life_to_another_process():
+    with pytest.raises(ProtocolError) as refused:
+        make_welcomed(noted=1)
+    assert refused.value.code == CloseCode.UNKNOWN_LIFE
+
+
+def test_a_second_life_numbers_from_one_and_takes_what_was_in_flight_with_it():
+    outbox = Outbox()
+    for group in "abc":
+        outbox.put(make_receipt(life=3, group=group))
+    make_welcomed(outbox=outbox, noted=0).due()
+    outbox.noted(1)
+    outbox.put(make_receipt(life=2, group="older"))
+    outbox.adopt(3, 5)
+    again = sent(make_welcomed(outbox=outbox, noted=0).due())
+    assert [(m.n, m.life, m.group) for m in again] == [(1, 5, "b"), (2, 5, "c"), (3, 2, "older")]
+
+
+def test_a_lost_life_that_comes_back_under_its_number_goes_by_what_the_welcome_says():
+    outbox = Outbox()
+    for group in "abc":
+        outbox.put(make_receipt(life=3, group=group))
+    make_welcomed(outbox=outbox, noted=0).due()
+    outbox.noted(2)  # by the restored server, before we heard that it had issued us our own number
+    outbox.adopt(3, 3)
+    assert [(m.n, m.group) for m in sent(make_welcomed(outbox=outbox, noted=2).due())] == [(3, "c")]
 
 
 def test_old_controls_are_history_and_new_ones_count():

@@ -95,12 +95,12 @@ def test_a_row_is_encoded_once_to_text_and_digest():
 
 def test_fields_we_do_not_know_are_ignored_and_counted():
     unknown = Counter()
-    text = '{"type":"resume","life":1,"epoch":1,"after_seq":0,"shoe":1,"estimator":{"eps":1}}'
+    text = '{"type":"resume","life":1,"epoch":1,"after_seq":0,"shoe":1,"estimator":{"lace":1}}'
     assert decode_from_job(text, unknown).life == 1
     row = json.loads(encode(make_advantages()))
     row["rows"][0]["rank"] = 1
     decode_from_server(json.dumps(row), unknown)
-    assert unknown == {"resume.shoe": 1, "resume.eps": 1, "advantages.rank": 1}
+    assert unknown == {"resume.shoe": 1, "resume.lace": 1, "advantages.rank": 1}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_metric_whose_name_no_server_keeps_is_refused_by_name_on_both_sides(na
 
 
 def test_the_close_code_table_is_whole_and_says_what_it_means():
-    assert {int(code) for code in CloseCode} == {4400, 4401, 4403, 4404, 4409, 4410, 4411, 4429, 1012}
+    assert {int(code) for code in CloseCode} == {4400, 4401, 4403, 4404, 4409, 4410, 4411, 4412, 4429, 1012}
     assert all(code.meaning for code in CloseCode)
     assert {int(code) for code in FATAL} == {4401, 4403, 4404, 4409, 4410}
 

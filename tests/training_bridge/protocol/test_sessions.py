@@ -1,7 +1,10 @@
 """The server's session on paper: no socket, no database."""
 
+from dataclasses import replace
+
 import pytest
 
+from training_bridge.protocol.estimator import check_estimator
 from training_bridge.protocol.messages import (
     CloseCode,
     Durable,
@@ -15,7 +18,7 @@ from training_bridge.protocol.messages import (
     Want,
     Welcome,
 )
-from training_bridge.protocol.sessions import NewEpoch, ServerSession, ServerState, StreamFacts, check_estimator
+from training_bridge.protocol.sessions import NewEpoch, ServerSession, ServerState, StreamFacts
 from training_bridge.protocol.wire import decode_from_server, encode
 
 DIGEST = "d" * 64
@@ -47,7 +50,8 @@ def test_a_resume_is_answered_and_the_rows_after_it_may_go():
     assert session.room == 0
     assert session.receive(make_resume()).after_seq == 4
     assert session.answer(make_facts()) is None
-    assert sent(session) == [Welcome(epoch=1, head_seq=10, estimator=Estimator(), window=256, mode="normal")]
+    welcome = Welcome(epoch=1, head_seq=10, estimator=Estimator(), window=256, mode="normal", noted=0)
+    assert sent(session) == [welcome]
     assert (session.sent, session.room) == (4, 256)
     assert session.pass_on(5, "the stored text") == "the stored text"
     assert sent(session) == []
@@ -89,13 +93,36 @@ def test_a_job_without_a_cursor_gets_the_current_epoch_from_its_start():
     session.pass_on(1, "row 1")
 
 
-@pytest.mark.parametrize("newest", [1, 3])
-def test_a_life_that_is_not_the_newest_is_fenced(newest):
+@pytest.mark.parametrize(("newest", "code"), [(3, CloseCode.FENCED), (1, CloseCode.UNKNOWN_LIFE)])
+def test_a_life_that_is_not_the_newest_is_fenced_and_one_that_was_never_issued_needs_another(newest, code):
     session = ServerSession()
     session.receive(make_resume(life=2))
     with pytest.raises(ProtocolError) as refused:
         session.answer(make_facts(life=newest))
-    assert refused.value.code == CloseCode.FENCED and session.state is ServerState.CLOSED
+    assert refused.value.code == code and session.state is ServerState.CLOSED
+
+
+def test_a_new_epoch_is_above_every_one_the_job_has_seen():
+    session = ServerSession()
+    session.receive(make_resume(epoch=5))
+    needed = session.answer(make_facts(epoch=2))
+    assert isinstance(needed, NewEpoch) and needed.above == 5
+    with pytest.raises(ValueError, match="above 5"):
+        session.answer(make_facts(epoch=5, head_seq=9))
+
+
+def test_a_trainer_that_counts_on_another_cap_is_refused_and_any_other_is_told_the_runs():
+    for cap, run_has, words in ((1.5, 2.0, "2, as this run has it"), (1.5, None, "no bound")):
+        session = ServerSession()
+        session.receive(make_resume(estimator=Estimator(cap=cap)))
+        with pytest.raises(ProtocolError, match=words) as refused:
+            session.answer(replace(make_facts(), cap=run_has))
+        assert refused.value.code == CloseCode.ESTIMATOR and session.state is ServerState.CLOSED
+    for cap in (None, 1.5):
+        session = ServerSession()
+        session.receive(make_resume(estimator=Estimator(cap=cap, shaped=True)))
+        session.answer(replace(make_facts(), cap=1.5))
+        assert sent(session)[0].estimator == Estimator(cap=1.5, shaped=True)
 
 
 def test_a_newer_life_fences_a_running_stream():
@@ -115,6 +142,8 @@ def test_a_newer_life_fences_a_running_stream():
         Estimator(baseline="leave_one_out"),
         Estimator(baseline="none", space="reward"),
         Estimator(clip=10.0),
+        Estimator(clip=0.0),
+        Estimator(eps=1e-6),
         Estimator(space="logits"),
     ],
 )
