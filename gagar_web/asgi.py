@@ -11,9 +11,11 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402  (rows exist only on
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 
+from gagar_web import urls  # noqa: E402, F401  (takes over a second: at the start, not at the first request)
 from gagar_web.body_guard import BodyGuard  # noqa: E402
+from gagar_web.health import Health  # noqa: E402
 from training_bridge import routing  # noqa: E402
 
 browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(routing.browser_routes)))
 websockets = URLRouter([*routing.job_routes, routing.everything_else(browsers)])
-application = ProtocolTypeRouter({"http": BodyGuard(django), "websocket": websockets})
+application = ProtocolTypeRouter({"http": Health(BodyGuard(django)), "websocket": websockets})

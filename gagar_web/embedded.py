@@ -22,6 +22,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from gagar_web.relay import ThreadSafeInMemoryChannelLayer, open_relay
+from grading.grader import claims
 
 log = logging.getLogger("gagar")
 PR_SET_PDEATHSIG = 1
@@ -111,6 +112,13 @@ def worker(concurrency: int) -> Child:
     ]
     command += ["--concurrency", str(concurrency), "--without-gossip", "--without-mingle", "--without-heartbeat"]
     return Child("worker", command)
+
+
+def graders() -> list[Child]:
+    """The process that asks models; none where there is no endpoint to ask."""
+    if not claims.has_endpoint():
+        return []
+    return [Child("grader", [sys.executable, str(settings.BASE_DIR / "manage.py"), "grade"])]
 
 
 class Server(uvicorn.Server):

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from grading.access import open_to_all
+from grading.access import came_from, open_to_all
 from grading.ingest import refusals
 
 
@@ -19,8 +19,8 @@ def not_allowed(request: HttpRequest, exception: Exception | None = None) -> Htt
 
 @open_to_all
 def no_csrf_token(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form from another site, or one that was open for too long."""
-    return not_allowed(request)
+    """A form of a page from before the last sign-in, or of another site: whoever is signed in now sent nothing."""
+    return render(request, "errors/stale_form.html", {"page": came_from(request) or "/"}, status=403)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

@@ -68,6 +68,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "grading.review.pages.everywhere.queue_count",
+                "training_bridge.monitor.everywhere.alert_count",
             ],
         },
     }
@@ -135,7 +136,11 @@ STORAGES = {
 REDIS_URL = env_str("REDIS_URL", "")
 GAGAR_RELAY = env_str("GAGAR_RELAY", "")  # set by `serve` for its own children
 if REDIS_URL:
-    _LAYER = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL], "capacity": 2000}}
+    _LAYER = {"BACKEND": "gagar_web.redis_layer.PatientRedisChannelLayer"}
+    # A listener asks for 5 s at a time, which is also the library's own patience: on a busy machine a quiet Redis
+    # looked gone. Twice that without an answer is one that hangs.
+    _host = {"address": REDIS_URL, "socket_timeout": 10, "socket_connect_timeout": 2}
+    _LAYER["CONFIG"] = {"hosts": [_host], "capacity": 2000}
 elif GAGAR_RELAY:
     _LAYER = {"BACKEND": "gagar_web.relay.RelayClientLayer", "CONFIG": {"address": GAGAR_RELAY}}
 else:
@@ -164,7 +169,12 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(GAGAR_DATA_DIR / "beat")
 CELERY_BEAT_SCHEDULE = {
     "grading-sweep": {"task": "grading.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
+    "notices": {"task": "grading.tasks.send_notices", "schedule": 5.0, "options": {"expires": 10}},
+    "anchors": {"task": "grading.tasks.regrade_anchors", "schedule": 600.0, "options": {"expires": 500}},
     "bodies-sweep": {"task": "grading.tasks.sweep_bodies", "schedule": 3600.0, "options": {"expires": 600}},
+    "sandbox-reaper": {"task": "grading.tasks.reap_sandboxes", "schedule": 60.0, "options": {"expires": 50}},
+    "alerts": {"task": "training_bridge.tasks.watch", "schedule": 5.0, "options": {"expires": 10}},
+    "alert-calls": {"task": "training_bridge.tasks.send_alerts", "schedule": 5.0, "options": {"expires": 10}},
     "delivery-sweep": {"task": "training_bridge.tasks.sweep", "schedule": 2.0, "options": {"expires": 10}},
 }
 
@@ -216,8 +226,14 @@ SPECTACULAR_SETTINGS = {
 }
 
 # ---- what the product itself reads ----
-GAGAR_GRADER = env_str("GAGAR_GRADER", "static", allowed=("static", "external"))
+GAGAR_GRADER = env_str("GAGAR_GRADER", "static", allowed=("static", "single_pass", "agentic", "external"))
+GAGAR_GRADER_MODEL = env_str("GAGAR_GRADER_MODEL", "")  # openai:NAME or anthropic:NAME
+GAGAR_GRADER_URL = env_str("GAGAR_GRADER_URL", "")  # base URL of an endpoint of your own, e.g. http://host:8000/v1
+GAGAR_GRADER_KEY = env_str("GAGAR_GRADER_KEY", "")
+GAGAR_GRADER_CONCURRENCY = env_int("GAGAR_GRADER_CONCURRENCY", 8, least=1)  # gradings at once at one endpoint
+GAGAR_HEARTBEAT_FILE = env_str("GAGAR_HEARTBEAT_FILE", "")  # what a health check of a process without a port reads
 GAGAR_LEASE_S = env_int("GAGAR_LEASE_S", 120, least=1)
+GAGAR_WEBHOOK_HOSTS = env_list("GAGAR_WEBHOOK_HOSTS", "")  # hosts a run's webhook may name; none by default
 GAGAR_GIT_HOSTS = env_list("GAGAR_GIT_HOSTS", "")  # hosts a task's git URL may name; none by default
 
 # ---- static files come out of installed wheels: no CDN, no Node ----
@@ -233,5 +249,5 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env_str("GAGAR_LOG_LEVEL", "INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}, "axes": {"level": "WARNING"}},
+    "loggers": dict.fromkeys(("httpx", "httpx2", "axes"), {"level": "WARNING"}),
 }

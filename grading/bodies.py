@@ -87,6 +87,11 @@ def read_events(sha256: str, start: int = 0, stop: int | None = None) -> list[di
 
 def iter_events(sha256: str, start: int = 0, stop: int | None = None) -> Iterator[dict]:
     """Like `read_events`, one frame in memory at a time."""
+    return map(json.loads, iter_lines(sha256, start, stop))
+
+
+def iter_lines(sha256: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """Like `iter_events`, each event as its canonical JSON without the line end."""
     name = _events_name(sha256)
     with _open(name) as stored:
         index = read_index(stored, name)
@@ -98,8 +103,7 @@ def iter_events(sha256: str, start: int = 0, stop: int | None = None) -> Iterato
             if frame.first >= stop:
                 return
             lines = read_frame(stored, frame, name).splitlines()
-            for line in lines[max(start - frame.first, 0) : stop - frame.first]:
-                yield json.loads(line)
+            yield from lines[max(start - frame.first, 0) : stop - frame.first]
 
 
 def count(sha256: str) -> int:
@@ -107,6 +111,13 @@ def count(sha256: str) -> int:
     name = _events_name(sha256)
     with _open(name) as stored:
         return read_index(stored, name).events
+
+
+def plain_size(sha256: str) -> int:
+    """How many bytes the events have together; reads the index only."""
+    name = _events_name(sha256)
+    with _open(name) as stored:
+        return sum(frame.plain for frame in read_index(stored, name).frames)
 
 
 def write_bytes(data: bytes, *, shelf: Shelf | None = None) -> str:
@@ -158,6 +169,20 @@ def read_bytes(sha256: str) -> bytes:
     if not frame.eof or hashlib.sha256(plain).hexdigest() != sha256:
         raise BodyCorrupt(f"body {name} holds other bytes than its key names", expected=f"sha256 {sha256}")
     return plain
+
+
+def read_stream(sha256: str) -> Iterator[bytes]:
+    """Like `read_bytes` for what is long, in pieces; that they are those of the key is known only after the last."""
+    name, digest = _bytes_name(sha256), hashlib.sha256()
+    with _open(name) as stored:
+        try:
+            for chunk in zstandard.ZstdDecompressor().read_to_iter(stored):
+                digest.update(chunk)
+                yield chunk
+        except zstandard.ZstdError as e:
+            raise BodyCorrupt(f"body {name} does not decompress: {e}", expected="the zstd frame we wrote") from e
+    if digest.hexdigest() != sha256:
+        raise BodyCorrupt(f"body {name} holds other bytes than its key names", expected=f"sha256 {sha256}")
 
 
 def exists(sha256: str) -> bool:

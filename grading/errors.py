@@ -66,6 +66,10 @@ class Conflict(GradingError):
     """Somebody else was faster, or the same id came with other content."""
 
 
+class Overtaken(Conflict):
+    """A newer verdict exists than the one that the person saw: both are shown, nothing is lost."""
+
+
 class Fenced(GradingError):
     """A newer life of the job took over."""
 
@@ -86,3 +90,19 @@ class BodyCorrupt(GradingError):
 
 class ImportRefused(BadInput):
     """A file or folder that cannot be imported as it is."""
+
+
+class GraderFailed(GradingError):
+    """No verdict came out of a grader: its endpoint, a budget, a deadline. `problems` say more, if there is more."""
+
+    status = 502
+
+    def __init__(self, what: str, *, got=None, expected=None, where: str | None = None, problems=()):
+        super().__init__(what, got=got, expected=expected, where=where)
+        self.problems = tuple(problems)
+
+
+class NoSandbox(GradingError):
+    """Checks are off here: nothing can run them safely, so nothing runs. Grading goes on without them."""
+
+    status = 503

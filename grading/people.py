@@ -1,4 +1,4 @@
-"""Steps about members of a team, runs and machine tokens. A team always keeps an admin."""
+"""Steps about teams and their members, runs and machine tokens. A team always keeps an admin."""
 
 import re
 import secrets
@@ -12,6 +12,24 @@ from grading.models.people import PURPOSES
 from grading.models.runs import POLICY
 
 NAME = re.compile(r"[\w.@+-]{1,150}")
+SLUG = re.compile(r"[a-z0-9_-]{1,60}")
+
+
+@transaction.atomic
+def open_team(*, name: str, slug: str, user) -> Team:
+    """A new team; who makes it is its first admin."""
+    name, slug = name.strip(), slug.strip()
+    if not 1 <= len(name) <= 100:
+        raise BadInput("a team needs a name", got=f"{len(name)} characters", expected="1 to 100")
+    if not SLUG.fullmatch(slug):
+        raise BadInput(
+            "no address for a team", got=slug[:80] or "nothing", expected="1 to 60 small letters, digits, - and _"
+        )
+    team, is_new = Team.objects.get_or_create(slug=slug, defaults={"name": name})
+    if not is_new:
+        raise Conflict(f"the address {slug} is taken by another team: choose another one")
+    Membership.objects.create(team=team, user=user, role=Role.ADMIN)
+    return team
 
 
 @transaction.atomic
@@ -69,7 +87,7 @@ def open_run(run: Run, *, user) -> str:
 
 def record_new(run: Run, *, by: str) -> RunEvent:
     """The first row of a run's history: how it was set up."""
-    said = {name: getattr(run, name) for name in ("method", "grader", "mask_truncated", *POLICY)}
+    said = {name: getattr(run, name) for name in ("method", "grader", "mask_truncated", "neutral_when_equal", *POLICY)}
     said["rubric"] = run.rubric.number
     return RunEvent.objects.create(run=run, by=by, changes={name: [None, value] for name, value in said.items()})
 
@@ -85,6 +103,21 @@ def change_policy(run: Run, *, policy: dict, user) -> RunEvent | None:
     return RunEvent.objects.create(run=stored, by=user.username, changes=changes)
 
 
+@transaction.atomic
+def change_grader(run: Run, *, grader: str, grading: dict, user) -> RunEvent | None:
+    """Set who grades the run and how, and say so in its history; None where nothing changed."""
+    stored = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    changes = {} if stored.grader == grader else {"grader": [stored.grader, grader]}
+    for name in sorted({*stored.grading, *grading}):
+        old, new = stored.grading.get(name), grading.get(name)
+        if old != new:
+            changes[name] = ["the default" if old is None else old, "the default" if new is None else new]
+    if not changes:
+        return None
+    Run.objects.filter(pk=run.pk).update(grader=grader, grading=grading)
+    return RunEvent.objects.create(run=stored, by=user.username, changes=changes)
+
+
 def new_token(run: Run, *, name: str, purposes: list[str], user) -> str:
     """Make a token; it comes back this once."""
     unknown = [purpose for purpose in purposes if purpose not in PURPOSES]
@@ -93,3 +126,12 @@ def new_token(run: Run, *, name: str, purposes: list[str], user) -> str:
     if not name or len(name) > 100:
         raise BadInput("a token needs a name", got=f"{len(name)} characters", expected="1 to 100")
     return MachineToken.issue(run, name=name, purposes=purposes, by=user)[1]
+
+
+@transaction.atomic
+def new_webhook_secret(run: Run, *, user) -> RunEvent:
+    """Another secret signs the run's webhook from now on; its history says who made it."""
+    stored = Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    Run.objects.filter(pk=run.pk).update(webhook_n=stored.webhook_n + 1)
+    changes = {"webhook_secret": [stored.webhook_n, stored.webhook_n + 1]}
+    return RunEvent.objects.create(run=stored, by=user.username, changes=changes)

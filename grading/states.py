@@ -57,6 +57,9 @@ class Method(models.TextChoices):
     OUTCOME = "outcome"
     DOWNWEIGHT_ONLY = "downweight_only"
     REWARD_DISCOUNT = "reward_discount"
+    ADDITIVE_RUBRIC = "additive_rubric"  # our reading of PAPO: a standardised rubric term is added
+    REDISTRIBUTE_SHUFFLED = "redistribute_shuffled"  # controls of an ablation: the factors on the wrong passes
+    REDISTRIBUTE_INVERTED = "redistribute_inverted"
 
 
 class Policy(models.TextChoices):

@@ -1,43 +1,105 @@
 """The site map of grading: queue, groups with their review page, tasks, teams, a run's settings."""
 
-from django.urls import path
+from django.urls import include, path
 
-from grading.review import views, views_lists, views_tasks, views_teams, views_trajectory
+from grading.audit import views as audits
+from grading.audit import views_transcript as audit_transcripts
+from grading.export import views as exports
+from grading.review import (
+    views,
+    views_blind,
+    views_comments,
+    views_diffs,
+    views_grader,
+    views_lists,
+    views_live,
+    views_reviewers,
+    views_tasks,
+    views_teams,
+    views_trajectory,
+)
 
 GROUP = "groups/<int:pk>"
 CANDIDATE = f"{GROUP}/candidates/<str:letter>"
 RUN = "runs/<slug:public_id>"
 TEAM = "teams/<slug:slug>"
+AUDIT = "audits/<int:pk>"
+AUDIT_GROUP = f"{AUDIT}/groups/<slug:code>"
+TRANSCRIPT = f"{AUDIT_GROUP}/transcripts/<int:n>"
 
 urlpatterns = [
     path("queue/", views_lists.queue_page, name="queue"),
+    path("queue/near", views_live.near, name="queue-near"),
     path("queue/next", views_lists.queue_next, name="queue-next"),
     path("queue/claim-first", views_lists.claim_first, name="queue-claim-first"),
     path("groups/", views_lists.groups_page, name="groups"),
+    path("groups/withdraw", views_lists.withdraw_findings, name="groups-withdraw"),
+    path("groups/rule-wrong", views_lists.rule_hints_wrong, name="groups-rule-wrong"),
+    path("groups/unflag", views_lists.take_flags_back, name="groups-unflag"),
     path(f"{GROUP}/", views.group, name="group"),
+    path(f"{GROUP}/news", views_live.news, name="group-news"),
     path(f"{GROUP}/claim", views.claim, name="group-claim"),
     path(f"{GROUP}/release", views.release, name="group-release"),
     path(f"{GROUP}/draft", views.draft, name="group-draft"),
     path(f"{GROUP}/correct", views.correct, name="group-correct"),
+    path(f"{GROUP}/review", views.review, name="group-review"),
+    path(f"{GROUP}/order", views_blind.order, name="group-order"),
+    path(f"{GROUP}/comment", views_comments.comment, name="group-comment"),
+    path(f"{GROUP}/count", views.count, name="group-count"),
+    path(f"{GROUP}/decline", views.decline, name="group-decline"),
     path(f"{GROUP}/approve", views.approve, name="group-approve"),
     path(f"{GROUP}/fall-back", views.fall_back, name="group-fall-back"),
     path(f"{GROUP}/leak", views.leak, name="group-leak"),
     path(f"{GROUP}/broken", views.broken, name="group-broken"),
     path(f"{GROUP}/history", views_tasks.group_history, name="history"),
     path(f"{GROUP}/verdicts/<int:verdict>", views_tasks.verdict, name="verdict"),
-    path(f"{CANDIDATE}/files/<int:index>", views.group_file, name="group-file"),
+    path(f"{CANDIDATE}/files/<int:index>", views_diffs.group_file, name="group-file"),
+    path(f"{CANDIDATE}/patch", views_diffs.candidate_patch, name="candidate-patch"),
+    path(f"{GROUP}/pairs/<str:left>/<str:right>", views_diffs.group_pairs, name="group-pairs"),
+    path(f"{GROUP}/interdiff/<str:left>/<str:right>/<int:index>", views_diffs.group_interdiff, name="group-interdiff"),
+    path(f"{GROUP}/checks/<int:check>", views_diffs.check_output, name="check-output"),
     path(f"{CANDIDATE}/", views_trajectory.trajectory, name="trajectory"),
     path(f"{CANDIDATE}/events/<int:index>", views_trajectory.event, name="event"),
+    path(f"{CANDIDATE}/events.<slug:kind>", views_trajectory.events, name="events"),
+    path(f"{CANDIDATE}/print", views_trajectory.events_print, name="events-print"),
     path(f"{CANDIDATE}/log", views_trajectory.log, name="trajectory-log"),
+    path(f"{GROUP}/grade-again", views_grader.grade_again, name="grade-again"),
+    path("gradings/<int:pk>/", views_grader.grading, name="grading"),
+    path("gradings/<int:pk>/events/<int:index>", views_grader.grading_event, name="grading-event"),
+    path("gradings/<int:pk>/events.<slug:kind>", views_grader.grading_events, name="grading-events"),
+    path("gradings/<int:pk>/print", views_grader.grading_print, name="grading-print"),
+    path("calibration/", include("grading.calibration.urls")),
     path("tasks/", views_tasks.tasks, name="tasks"),
+    path("tasks/<int:pk>/", views_tasks.task, name="task"),
     path("tasks/<int:pk>/quarantine", views_tasks.quarantine, name="task-quarantine"),
     path("tasks/<int:pk>/release", views_tasks.release, name="task-release"),
+    path("audits/", audits.audits, name="audits"),
+    path("new-audit", audits.audit_new, name="audit-new"),
+    path(f"{AUDIT}/", audits.audit, name="audit"),
+    path(f"{AUDIT}/next", audits.audit_next, name="audit-next"),
+    path(f"{AUDIT}/again", audits.audit_again, name="audit-again"),
+    path(f"{AUDIT}/reveal", audits.audit_reveal, name="audit-reveal"),
+    path(f"{AUDIT_GROUP}/", audits.audit_group, name="audit-group"),
+    path(f"{TRANSCRIPT}/", audit_transcripts.audit_transcript, name="audit-transcript"),
+    path(f"{TRANSCRIPT}/events/<int:index>", audit_transcripts.audit_transcript_event, name="audit-transcript-event"),
+    path(f"{TRANSCRIPT}/events.<slug:kind>", audit_transcripts.audit_transcript_events, name="audit-transcript-events"),
+    path(f"{TRANSCRIPT}/print", audit_transcripts.audit_transcript_print, name="audit-transcript-print"),
+    path(f"{AUDIT_GROUP}/release", audits.audit_release, name="audit-release"),
+    path(f"{AUDIT_GROUP}/candidates/<str:letter>/events", audits.audit_events, name="audit-events"),
     path("teams/", views_teams.teams, name="teams"),
     path(f"{TEAM}/", views_teams.team, name="team"),
+    path("reviewers/me", views_reviewers.mine, name="my-reviews"),
+    path("reviewers/<int:pk>/", views_reviewers.reviewer, name="reviewer"),
+    path(f"{RUN}/reviews", views_reviewers.run_reviews, name="run-reviews"),
+    path(f"{TEAM}/export", exports.export_page, name="export"),
+    path(f"{TEAM}/export/<slug:kind>.<slug:format>", exports.export_file, name="export-file"),
     path(f"{TEAM}/members", views_teams.member_add, name="member-add"),
     path(f"{TEAM}/members/<int:pk>/role", views_teams.member_role, name="member-role"),
     path(f"{TEAM}/members/<int:pk>/remove", views_teams.member_remove, name="member-remove"),
+    path("new-team", views_teams.team_new, name="team-new"),
     path("new-run", views_teams.run_new, name="run-new"),
+    path(f"{RUN}/grader", views_grader.grader, name="grader"),
+    path(f"{RUN}/grader/change", views_grader.grader_change, name="grader-change"),
     path(f"{RUN}/settings", views_teams.run_settings, name="run-settings"),
     path(f"{RUN}/tokens", views_teams.token_new, name="token-new"),
     path(f"{RUN}/tokens/<int:pk>/revoke", views_teams.token_revoke, name="token-revoke"),

@@ -1,6 +1,7 @@
 """Doorbells. They carry no data: a lost or doubled one changes nothing, because sweeps look at the rows."""
 
 import logging
+from functools import partial
 
 from asgiref.sync import async_to_sync
 from celery import current_app
@@ -29,13 +30,20 @@ def grading() -> None:
 
 def bridge(run_pk: int) -> None:
     """After commit: the bridge delivers the run's new decisions, and pages look again."""
-    transaction.on_commit(lambda: ring(decisions_of(run_pk), "decision.made"))
-    transaction.on_commit(lambda: ring(pages_of(run_pk), "page.changed"))
+    _ring_once(decisions_of(run_pk), "decision.made")
+    _ring_once(pages_of(run_pk), "page.changed")
 
 
 def pages(run_pk: int) -> None:
     """After commit: pages of the run look again."""
-    transaction.on_commit(lambda: ring(pages_of(run_pk), "page.changed"))
+    _ring_once(pages_of(run_pk), "page.changed")
+
+
+def _ring_once(group: str, kind: str) -> None:
+    """After commit, one ring a transaction: a sweep decides many groups in one."""
+    bells = (called.args for _, called, *_ in transaction.get_connection().run_on_commit if isinstance(called, partial))
+    if (group, kind) not in bells:
+        transaction.on_commit(partial(ring, group, kind))
 
 
 def ring(group: str, kind: str) -> None:

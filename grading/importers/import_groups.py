@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import transaction
@@ -15,7 +16,7 @@ from grading import bodies
 from grading.errors import Conflict, GradingError, ImportRefused
 from grading.importers.record import CandidateRecord, GroupRecord, Problem, Tally
 from grading.importers.sources import refusal, sources
-from grading.ingest import assemble, tasks_register
+from grading.ingest import assemble, declaring, tasks_register
 from grading.ingest.rollout import Rollout
 from grading.models import Life, RubricVersion, Run, Team, Trajectory
 from grading.review.diffs import parse_patch
@@ -55,8 +56,11 @@ class Import:
         self.tally.problems.append(Problem(label, "", "refused", said))
 
 
-def imported_run(*, team: str, run: str) -> Life:
-    """The one life of the run that imported groups go into; team and run are made where they are missing."""
+def imported_run(*, team: str, run: str, grader: str = "") -> Life:
+    """The one life of the run that imported groups go into; team and run are made where they are missing.
+
+    `grader`: of a run that is made here; empty, the one that this server is set up with.
+    """
     for what, slug in (("team", team), ("run", run)):
         try:
             validate_slug(slug)
@@ -73,17 +77,21 @@ def imported_run(*, team: str, run: str) -> Life:
             "review_deadline_s": None,
         }
         fields = {"team": of_team, "name": run, "rubric": RubricVersion.flash(), **waits_for_nobody}
+        fields["grader"] = grader or settings.GAGAR_GRADER
         of_run, _ = Run.objects.get_or_create(public_id=run, defaults=fields)
         if of_run.team_id != of_team.pk:
             of = of_run.team.slug
             expected = f"--team {of}, or another run with --run"
             raise ImportRefused(f"run {run} belongs to team {of}", got=f"--team {team}", expected=expected)
+        if grader and of_run.grader != grader:
+            expected = f"no --grader, or {of_run.grader}: the run's Grader page changes it"
+            raise ImportRefused(f"run {run} is graded by {of_run.grader}", got=f"--grader {grader}", expected=expected)
         if of_run.is_live:
             raise ImportRefused(f"run {run} is a live job", expected="a run made by an import: name another with --run")
         return Life.objects.get_or_create(run=of_run, n=1, defaults={"job": BY})[0]
 
 
-def import_path(path: Path, *, team: str, run: str, wanted: str) -> Import:
+def import_path(path: Path, *, team: str, run: str, wanted: str, grader: str = "") -> Import:
     """Store all groups at a path. One that is refused leaves no row, and the next one goes on.
 
     Raises ImportRefused where nothing at the path is read, or team and run do not fit.
@@ -98,7 +106,7 @@ def import_path(path: Path, *, team: str, run: str, wanted: str) -> Import:
         if isinstance(found, Problem):
             done.tally.problems.append(found)
             continue
-        life = life or imported_run(team=team, run=run)
+        life = life or imported_run(team=team, run=run, grader=grader)
         try:
             _import_group(found, life, done)
         except GradingError as e:
@@ -113,7 +121,7 @@ def _import_group(record: GroupRecord, life: Life, done: Import) -> None:
     problems = list(record.problems)
     with transaction.atomic():
         _put_task(record, life.run.team, problems)
-        group, _ = assemble.declare_group(
+        group, _ = declaring.declare_group(
             run=life.run,
             life=life.n,
             key=record.key,

@@ -142,3 +142,14 @@ class ItemOut(serializers.Serializer):
 
 class ItemsOut(serializers.Serializer):
     items = ItemOut(many=True)
+
+
+class DeclaredItemOut(serializers.Serializer):
+    key = serializers.CharField(allow_null=True)
+    status = serializers.ChoiceField(["created", "exists", "conflict", "error"])
+    error = RefusalOut(required=False)
+    ignored = serializers.ListField(child=serializers.CharField(), required=False, help_text="fields we do not know")
+
+
+class DeclaredOut(serializers.Serializer):
+    items = DeclaredItemOut(many=True)

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.response import Response
 
 from grading.errors import NotFound, WrongShape
-from grading.ingest import answers, assemble, lives, serializers, tasks_register
+from grading.ingest import answers, assemble, declaring, lives, serializers, tasks_register
 from grading.ingest.fields import checked, shape
 from grading.ingest.machine_view import MachineView, name_in_url
 from grading.ingest.reading import STREAM_LIMIT, plain_chunks, read_json
@@ -107,7 +107,7 @@ class Groups(MachineView):
     def put(self, request, run, key):
         """Declare a group before its rollouts; the same again changes nothing."""
         said = checked(serializers.GroupWire, read_json(request))
-        group, created = assemble.declare_group(run=self.run_of(run), key=name_in_url(key, "group"), **said)
+        group, created = declaring.declare_group(run=self.run_of(run), key=name_in_url(key, "group"), **said)
         return Response(shape(answers.GroupOut).to_representation(group), status=201 if created else 200)
 
 

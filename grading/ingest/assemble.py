@@ -1,82 +1,25 @@
-"""Steps that build a group out of what the job sends: declare, add a rollout or its bodies, seal, amend, close.
+"""Steps that build a declared group out of what the job sends: add a rollout or its bodies, seal, amend, close.
 
 Every step that may complete a group locks its row, looks at the state again and counts under that lock.
 Nothing here knows HTTP; importers call the same steps.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q
 
-from grading import clock
-from grading.errors import Conflict, GradingError, NotFound, WrongShape, WrongState
+from grading.errors import GradingError, NotFound, WrongState
 from grading.ingest.adding import Added, Item, add_all
 from grading.ingest.completing import bodies_complete, complete, locked, unfenced
 from grading.ingest.rollout import Rollout, store_bodies
-from grading.models import Life, RolloutGroup, Run, Task, Trajectory
+from grading.models import RolloutGroup, Trajectory
 from grading.review import decisions
 from grading.review.recount import recount
 from grading.states import DecisionKind, EndReason, GroupState
 
 CLOSE_AT_ONCE = 200
-
-
-def declare_group(
-    *,
-    run: Run,
-    life: int,
-    key: str,
-    task: str,
-    step: int,
-    group_size: int,
-    policy_version: str = "",
-    eligible: bool = True,
-) -> tuple[RolloutGroup, bool]:
-    """Announce a group before its rollouts. The same again changes nothing; anything else is a Conflict."""
-    of_task = Task.objects.filter(team=run.team_id, key=task).first()
-    if of_task is None:
-        raise WrongShape(
-            "no such task", got=task, expected=f"a key that was sent before: PUT /tasks/{task}", where="task"
-        )
-    said = {
-        "task_id": of_task.pk,
-        "step": step,
-        "policy_version": policy_version,
-        "group_size": group_size,
-        "eligible": eligible,
-    }
-    with transaction.atomic():
-        of_life = open_life(run, life, lock=True)
-        within = run.collect_deadline_s if run.is_live else None
-        collect_by = None if within is None else clock.now() + timedelta(seconds=within)
-        group, created = RolloutGroup.objects.get_or_create(
-            run=run, life=of_life, key=key, defaults=said | {"collect_by": collect_by}
-        )
-        if created:
-            group.note(GroupState.COLLECTING, by=f"life:{life}", reason="declared")
-    _refuse_otherwise(group, said)
-    return group, created
-
-
-def _refuse_otherwise(group: RolloutGroup, said: dict) -> None:
-    if changed := {name: getattr(group, name) for name, value in said.items() if getattr(group, name) != value}:
-        raise Conflict(
-            f"group {group.key} was declared otherwise",
-            got={name.removesuffix("_id"): said[name] for name in changed},
-            expected={name.removesuffix("_id"): value for name, value in changed.items()},
-            where=", ".join(name.removesuffix("_id") for name in changed),
-        )
-
-
-def open_life(run: Run, n: int, *, lock: bool = False) -> Life:
-    """The life of this number, or Fenced when a newer one took over. Locked, no group slips in behind the fence."""
-    lives = Life.objects.select_for_update(no_key=True) if lock else Life.objects
-    life = lives.filter(run=run, n=n).first()
-    if life is None:
-        raise NotFound("no such life", got=n, expected="a life this server issued", where="life")
-    return unfenced(life)
 
 
 def add_trajectory(group: RolloutGroup, rollout: Rollout, *, by: str) -> Added:

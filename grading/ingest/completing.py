@@ -55,6 +55,7 @@ def complete(group: RolloutGroup, *, by: str, reason: str) -> None:
         details={"rollouts": len(trajectories)},
         policy=run.policy,
         method=run.method,
+        neutral_when_equal=run.neutral_when_equal,
         rubric=run.rubric,
         completed_at=now,
         grade_by=None if within is None else now + timedelta(seconds=within),

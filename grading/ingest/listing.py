@@ -72,8 +72,8 @@ class Verdicts(MachineView):
         responses={200: page_of(answers.VerdictOut)} | REFUSALS,
     )
     def get(self, request, run):
-        """The run's verdicts, corrections too."""
-        rows = Verdict.objects.visible_to(request.user).filter(group__run=self.run_of(run))
+        """The run's verdicts, corrections too; of a group that waits for a blind order none before it is decided."""
+        rows = Verdict.objects.visible_to(request.user).unveiled().filter(group__run=self.run_of(run))
         rows = rows.select_related("group__life", "rubric", "author")
         return list_answer(request, rows, answers.VerdictOut, life="group__life__n", group="group__key")
 

@@ -6,7 +6,8 @@ from django.db import transaction
 from django.db.models import Max
 
 from grading import clock
-from grading.errors import WrongState
+from grading.errors import NotFound, WrongState
+from grading.ingest.completing import unfenced
 from grading.models import Life, RolloutGroup, Run
 from grading.review import decisions
 
@@ -22,6 +23,15 @@ def issue_life(run: Run, job: str = "") -> Life:
         life = Life.objects.create(run=run, n=newest + 1, job=job)
     abandon_fenced(run)
     return life
+
+
+def open_life(run: Run, n: int, *, lock: bool = False) -> Life:
+    """The life of this number, or Fenced when a newer one took over. Locked, no group slips in behind the fence."""
+    lives = Life.objects.select_for_update(no_key=True) if lock else Life.objects
+    life = lives.filter(run=run, n=n).first()
+    if life is None:
+        raise NotFound("no such life", got=n, expected="a life this server issued", where="life")
+    return unfenced(life)
 
 
 def abandon_fenced(run: Run | None = None) -> int:

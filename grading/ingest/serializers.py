@@ -12,6 +12,7 @@ from grading.states import Outcome
 EVENT_KINDS = ("message", "action", "observation", "edit", "test", "submit", "system")
 ATIF_SOURCES = ("system", "user", "agent")
 TESTS_AT_MOST = 50_000
+DECLARED_AT_MOST = 1_000  # groups of one request: a life waits while they are written
 ROLLOUTS_AT_MOST = 512  # their advantages travel in one message of less than 256 KiB
 NUMBER = (int, float)
 EVENT_FIELDS = {  # of our smaller shape; null is "not said"
@@ -46,6 +47,29 @@ class GroupWire(Wire):
         error_messages={"max_value": "{max_value} rollouts at most: their advantages travel in one message"},
     )
     eligible = Truth(default=True)
+
+
+class DeclarationWire(GroupWire):
+    """One of several groups: the key stands in the body, the life beside them."""
+
+    life = None
+    key = Name()
+
+
+class DeclarationsWire(Wire):
+    life = Whole(min_value=1)
+    groups = serializers.ListField(
+        child=serializers.JSONField(),
+        allow_empty=False,
+        max_length=DECLARED_AT_MOST,
+        error_messages={"max_length": "{max_length} groups at most"},
+    )
+
+
+class DeclarationsSchema(DeclarationsWire):
+    """The same for the API's schema: each item is checked on its own."""
+
+    groups = DeclarationWire(many=True)
 
 
 class TestWire(Wire):

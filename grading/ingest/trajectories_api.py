@@ -4,7 +4,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework.response import Response
 
 from grading.errors import WrongShape, WrongType
-from grading.ingest import answers, assemble, serializers
+from grading.ingest import answers, lives, serializers
 from grading.ingest.api import REFUSALS, said_by, whole_parameter
 from grading.ingest.fields import checked
 from grading.ingest.handing_in import HandIn
@@ -54,7 +54,7 @@ class Trajectories(MachineView):
         return _answer(hand_in.answers)
 
     def _hand_in(self, run: Run, n: int) -> HandIn:
-        life = assemble.open_life(run, n)
+        life = lives.open_life(run, n)
         return HandIn(life, by=said_by(self.request))
 
     @extend_schema(

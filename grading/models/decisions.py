@@ -23,3 +23,4 @@ class Decision(Frozen):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["group", "version"], name="decisions_are_numbered")]
         ordering = ["group_id", "version"]
+        indexes = [models.Index(fields=["kind", "group", "version"], name="decision_by_kind")]

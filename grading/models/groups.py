@@ -1,14 +1,19 @@
 """A rollout group: all rollouts of one task at one step of one life, and its history."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import models, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Coalesce
 
 from grading import clock
 from grading.errors import LeaseLost, WrongState
 from grading.models.rows import Frozen, FrozenRows, TeamRows
 from grading.states import AWAITING_REVIEW, ENDED, MOVES, OPEN, EndReason, GroupState, Method, Policy
+
+# What was never counted comes last: said so that both databases can keep it as an index.
+BY_INFLUENCE = Coalesce(F("influence"), Value(-1.0))
 
 
 class RolloutGroupRows(TeamRows):
@@ -30,6 +35,22 @@ class RolloutGroupRows(TeamRows):
         """Ended and not graded, once their wanted bodies are in or waited for no longer; graders inspect the rest."""
         ended = self.filter(state__in=ENDED, completed_at__isnull=False, inspected_at=None)
         return ended.exclude(bodies_wanted=True, bodies_ready=False, collect_by__gte=now)
+
+    def move_all(self, groups: Collection["RolloutGroup"], to: GroupState, **fields) -> None:
+        """Move groups that were read in one state and version as `RolloutGroup.move` does one; the caller notes it.
+
+        WrongState moves none of them: it ends the caller's transaction.
+        """
+        (here, version), *others = {(group.state, group.version) for group in groups}
+        if others or to not in MOVES[GroupState(here)]:
+            raise WrongState(f"{len(groups)} groups cannot become {to} together", got=[(here, version), *others])
+        unmoved = self.filter(pk__in=[group.pk for group in groups], state=here, version=version)
+        if unmoved.update(state=to, **fields) != len(groups):
+            raise WrongState(f"of {len(groups)} groups one left {here} while we looked: reload and try again")
+        for group in groups:
+            group.state = to
+            for name, value in fields.items():
+                setattr(group, name, value)
 
     def locked(self):
         """Rows locked against each other, not against readers of their keys (PostgreSQL)."""
@@ -55,7 +76,8 @@ class RolloutGroup(models.Model):
 
     # pinned when the group is complete
     policy = models.CharField(max_length=10, choices=Policy, blank=True)
-    method = models.CharField(max_length=20, choices=Method, blank=True)
+    method = models.CharField(max_length=30, choices=Method, blank=True)
+    neutral_when_equal = models.BooleanField(default=False)
     rubric = models.ForeignKey("grading.RubricVersion", models.PROTECT, null=True, related_name="+")
 
     bodies_wanted = models.BooleanField(null=True)  # null until outcomes are in
@@ -65,6 +87,14 @@ class RolloutGroup(models.Model):
     hold_probability = models.FloatField(null=True)
     held = models.BooleanField(default=False)
     hold_reason = models.CharField(max_length=100, blank=True)
+    reviews_wanted = models.PositiveSmallIntegerField(default=1)  # independent reviews; pinned when it is held
+    overlap_probability = models.FloatField(null=True)  # drawn when held: two people answer alone
+    blind_probability = models.FloatField(null=True)
+    is_blind = models.BooleanField(default=False)  # drawn when held: an order first, then the verdict
+    influence = models.FloatField(null=True)  # of a held group: its place in the queue; null: not counted yet
+    uncertainty = models.FloatField(null=True)
+    noticed_at = models.DateTimeField(null=True)  # when its deadline was near
+    tiers = models.PositiveSmallIntegerField(default=0)  # of what stands, as in Verdict.tiers: filters read it here
 
     collect_by = models.DateTimeField(null=True)
     grade_by = models.DateTimeField(null=True)
@@ -84,12 +114,18 @@ class RolloutGroup(models.Model):
             models.Index(fields=["state", "claimed_until"], name="group_by_state"),
             models.Index(fields=["run", "step"], name="group_by_step"),
             models.Index(fields=["run", "state"], name="group_by_run_and_state"),
+            models.Index(fields=["state", "id"], condition=Q(held=True), name="group_held"),
             # asked every two seconds: a few rows, however long the run
             models.Index(
                 fields=["state", "id"],
                 condition=Q(completed_at__isnull=False, inspected_at=None),
                 name="group_uninspected",
             ),
+            # the orders and filters of the explorer: a page's work must not grow with the run
+            models.Index(fields=["step", "id"], name="group_in_order_of_steps"),
+            models.Index(BY_INFLUENCE.desc(), F("id").desc(), name="group_in_order_of_influence"),
+            models.Index(fields=["tiers", "id"], name="group_by_tiers"),
+            models.Index(fields=["end_reason", "id"], condition=~Q(end_reason=""), name="group_by_end"),
         ]
 
     def __str__(self) -> str:

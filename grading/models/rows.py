@@ -1,6 +1,8 @@
 """Two kinds of row: those a team owns, and those that are history."""
 
-from django.db import models
+from collections.abc import Collection, Sequence
+
+from django.db import connections, models, router
 
 from grading.errors import FrozenRow
 
@@ -58,3 +60,26 @@ class Frozen(models.Model):
 
     def delete(self, *args, **kwargs):
         raise FrozenRow(f"{type(self).__name__} {self.pk} is history and never deleted")
+
+
+def insert_all(rows: Sequence[models.Model], *, unique: str = "", replaced: Collection[str] = ()) -> None:
+    """Insert new rows of one model without reading their keys back: `bulk_create` makes an expression of each value.
+
+    Args:
+        rows: not saved yet, of a model whose key the database gives.
+        unique: a unique field; a row that is there with its value gets the fields `replaced`.
+    """
+    if not rows:
+        return
+    meta = rows[0]._meta
+    connection = connections[router.db_for_write(type(rows[0]))]
+    quoted, fields = connection.ops.quote_name, [field for field in meta.concrete_fields if not field.primary_key]
+    columns, places = ", ".join(quoted(field.column) for field in fields), ", ".join(["%s"] * len(fields))
+    sql = f"INSERT INTO {quoted(meta.db_table)} ({columns}) VALUES ({places})"  # noqa: S608  names of our own columns
+    if unique:
+        changed = [quoted(meta.get_field(name).column) for name in replaced]
+        named = ", ".join(f"{column} = EXCLUDED.{column}" for column in changed)
+        sql += f" ON CONFLICT ({quoted(meta.get_field(unique).column)}) DO UPDATE SET {named}"
+    values = [[field.get_db_prep_save(field.pre_save(row, True), connection) for field in fields] for row in rows]
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, values)

@@ -1,6 +1,7 @@
 """Rubric versions: weights, thresholds, factor constants, the cap. Published once, then frozen."""
 
 from django.db import models
+from django.utils.functional import cached_property
 
 from grading.models.rows import Frozen, FrozenSet
 from grading.scoring.criteria import Rubric
@@ -14,6 +15,9 @@ class RubricVersion(Frozen):
     definition = models.JSONField()
     formula = models.CharField(max_length=30, default="gagar-1")
     published_at = models.DateTimeField(auto_now_add=True)
+    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")  # what it was made from
+    reason = models.CharField(max_length=500, blank=True)
+    gate = models.ForeignKey("grading.Gate", models.PROTECT, null=True, related_name="versions")  # null: by hand
     published_by = models.ForeignKey("grading.User", models.SET_NULL, null=True, related_name="+")
 
     objects = FrozenSet.as_manager()
@@ -21,7 +25,7 @@ class RubricVersion(Frozen):
     def __str__(self) -> str:
         return f"{self.name} v{self.number}"
 
-    @property
+    @cached_property
     def rubric(self) -> Rubric:
         """The exact numbers, checked by the rules of publishing."""
         return Rubric.from_json(self.definition, name=str(self))

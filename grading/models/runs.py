@@ -5,7 +5,10 @@ from django.db import models
 from grading.models.rows import Frozen, FrozenRows, team_rows
 from grading.states import Method, Policy
 
-POLICY = ("policy", "hold_share", "hold_budget", "collect_deadline_s", "grading_deadline_s", "review_deadline_s")
+POLICY = (
+    "policy", "hold_share", "hold_budget", "reviews_wanted", "blind_share", "overlap_share", "collect_deadline_s",
+    "grading_deadline_s", "review_deadline_s", "webhook_url", "bodies_share",
+)  # fmt: skip
 
 
 class Run(models.Model):
@@ -17,14 +20,21 @@ class Run(models.Model):
     public_id = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.LIVE)
-    method = models.CharField(max_length=20, choices=Method, default=Method.REDISTRIBUTE)
+    method = models.CharField(max_length=30, choices=Method, default=Method.REDISTRIBUTE)
     policy = models.CharField(max_length=10, choices=Policy, default=Policy.SHADOW)
     rubric = models.ForeignKey("grading.RubricVersion", models.PROTECT, related_name="runs")
     grader = models.CharField(max_length=20, default="static")
+    grading = models.JSONField(default=dict)  # grader/options.py: model, budgets, orders, the image of checks
     hold_share = models.FloatField(default=0.125)  # policy sampled: probability that a graded group is held
     hold_budget = models.PositiveIntegerField(default=4)  # forced holds (strong signals) a step, at most
+    reviews_wanted = models.PositiveSmallIntegerField(default=1)  # independent reviews of a held group
+    blind_share = models.FloatField(default=0.0)  # of held groups: ranked by a person before the verdict is shown
+    webhook_url = models.CharField(max_length=300, blank=True)  # hears of near deadlines and of alerts
+    webhook_n = models.PositiveIntegerField(default=0)  # of its signing secret; one more makes a new secret
+    overlap_share = models.FloatField(default=0.2)  # of drawn groups: two people answer alone, to know the ceiling
     bodies_share = models.FloatField(default=0.02)  # of groups that need no grading
     mask_truncated = models.BooleanField(default=False)
+    neutral_when_equal = models.BooleanField(default=False)  # factors are divided by the group's best one
     collect_deadline_s = models.PositiveIntegerField(null=True, default=3600)
     grading_deadline_s = models.PositiveIntegerField(null=True, default=900)
     review_deadline_s = models.PositiveIntegerField(null=True, default=900)
@@ -37,6 +47,10 @@ class Run(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(hold_share__gte=0, hold_share__lte=1), name="hold_share_0_1"),
+            models.CheckConstraint(condition=models.Q(blind_share__gte=0, blind_share__lte=1), name="blind_share_0_1"),
+            models.CheckConstraint(
+                condition=models.Q(overlap_share__gte=0, overlap_share__lte=1), name="overlap_share_0_1"
+            ),
             models.CheckConstraint(
                 condition=models.Q(bodies_share__gte=0, bodies_share__lte=1), name="bodies_share_0_1"
             ),

@@ -45,21 +45,63 @@ class Trajectory(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "life", "external_id"], name="one_rollout_per_id")]
         ordering = ["pk"]
+        indexes = [
+            models.Index(
+                fields=["integrity", "group"], condition=~models.Q(integrity=""), name="rollout_with_a_finding"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.external_id
+
+
+class SignalRows(team_rows("group__run__team", "group__run")):
+    def standing(self):
+        """Those that nobody ruled wrong."""
+        return self.filter(is_wrong=False)
 
 
 class Signal(models.Model):
     """A detector's hint with its place. A hint decides nothing."""
 
     trajectory = models.ForeignKey(Trajectory, models.CASCADE, related_name="signals")
+    # of its rollout, once more: a filter must not walk millions of rollouts to find their groups
+    group = models.ForeignKey("grading.RolloutGroup", models.CASCADE, related_name="+", db_index=False)
     detector = models.CharField(max_length=10)
     is_strong = models.BooleanField()
     words = models.CharField(max_length=500)
     place = models.JSONField(default=dict)
+    is_wrong = models.BooleanField(default=False)  # by its newest ruling: it holds nothing and is found by no filter
 
-    objects = team_rows("trajectory__group__run__team", "trajectory__group__run").as_manager()
+    objects = SignalRows.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["detector", "is_strong", "group", "is_wrong"], name="signal_by_detector"),
+            models.Index(fields=["is_strong", "group", "is_wrong"], name="signal_by_strength"),
+            models.Index(fields=["group"], name="signal_by_group"),
+        ]
+
+    def save(self, *args, **kwargs):
+        self.group_id = self.trajectory.group_id
+        super().save(*args, **kwargs)
+
+
+class SignalRuling(Frozen):
+    """A person says that a hint is wrong, or that it is right after all: the newest row of a signal counts."""
+
+    signal = models.ForeignKey(Signal, models.PROTECT, related_name="rulings")
+    is_wrong = models.BooleanField()
+    user = models.ForeignKey("grading.User", models.PROTECT, related_name="+")
+    reason = models.TextField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    objects = type(
+        "SignalRulingRows", (FrozenRows,), {"team_path": "signal__group__run__team", "run_path": "signal__group__run"}
+    ).as_manager()
+
+    class Meta:
+        ordering = ["pk"]
 
 
 class Finding(Frozen):

@@ -6,6 +6,14 @@ from grading.models.rows import Frozen, FrozenRows
 from grading.states import Purpose
 
 
+class VerdictRows(FrozenRows):
+    team_path, run_path = "group__run__team", "group__run"
+
+    def unveiled(self):
+        """Without those that nobody may see yet: a person still has to order the group blind."""
+        return self.exclude(group__held=True, group__is_blind=True)
+
+
 class Verdict(Frozen):
     group = models.ForeignKey("grading.RolloutGroup", models.PROTECT, related_name="verdicts")
     purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.TRAINING)
@@ -26,12 +34,16 @@ class Verdict(Frozen):
     cost_usd = models.FloatField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = type(
-        "VerdictRows", (FrozenRows,), {"team_path": "group__run__team", "run_path": "group__run"}
-    ).as_manager()
+    objects = VerdictRows.as_manager()
 
     class Meta:
         ordering = ["pk"]
+        indexes = [models.Index(fields=["group"], condition=models.Q(grader="person"), name="verdict_of_a_person")]
+
+    @property
+    def tiers(self) -> int:
+        """Which tiers have a candidate: the sum of 1 for T1, 2 for T2, 4 for T3."""
+        return sum(1 << n for n, tier in enumerate(("T1", "T2", "T3")) if self.ranking.get(tier))
 
     @property
     def said_by(self) -> str:

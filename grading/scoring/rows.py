@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from grading.scoring.ranks import check_ids
 
@@ -19,8 +22,7 @@ FILTERED = (FILTERED_ALL_PASSED, FILTERED_ALL_FAILED)
 EXCLUDED = (EXCLUDED_BROKEN_EVALUATION, EXCLUDED_NO_VALID_TRAJECTORY, EXCLUDED_BAD_REWARD)
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One rollout as it came in. `integrity` is a confirmed finding, `reward` None is the outcome itself."""
 
     id: str
@@ -36,8 +38,7 @@ class Row:
             raise ValueError(f"row {self.id!r} has integrity {self.integrity!r}, expected null or {list(FINDINGS)}")
 
 
-@dataclass(frozen=True)
-class EffectiveRow:
+class EffectiveRow(NamedTuple):
     """One rollout as it counts. An invalid row has no reward; a confirmed finding is `failed`."""
 
     id: str
@@ -84,7 +85,7 @@ def effective_group(
     counted = tuple(_counted(row, row.id in valid_ids, floor) for row in rows)
     bad_reward = first_bad_reward(row for row in counted if row.valid)
     if bad_reward is not None:
-        counted = tuple(row if _is_number(row.reward) else replace(row, reward=None) for row in counted)
+        counted = tuple(row if _is_number(row.reward) else row._replace(reward=None) for row in counted)
     return EffectiveGroup(_status(counted, bad_reward, broken_evaluation), counted, bad_reward)
 
 

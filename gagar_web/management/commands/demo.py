@@ -34,7 +34,7 @@ class Command(BaseCommand):
                 "job", [sys.executable, "-m", "training_bridge.tiny_job", *demo.job_arguments(folder, run, url, steps)],
                 env={"GAGAR_TOKEN": demo.fresh_token(run)}, ends=True,
             )  # fmt: skip
-            embedded.run(listening, [embedded.worker(2), job])
+            embedded.run(listening, [embedded.worker(2), *embedded.graders(), job])
             if job.has_ended:
                 demo.finished_mark(folder, run).touch()
                 said = f"{run.public_id} is done: make demo starts a new run, make serve shows this one"

@@ -16,4 +16,4 @@ class Command(BaseCommand):
         with embedded.place(host, port) as listening:
             self.stdout.write(say(set_up(), f"http://{host}:{port}/"))
             self.stdout.flush()
-            embedded.run(listening, [embedded.worker(concurrency)])
+            embedded.run(listening, [embedded.worker(concurrency), *embedded.graders()])

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.errors import GradingError
+from grading.grader.graders import GRADERS
 from grading.importers.import_groups import Import, import_path
 from grading.importers.sources import AUTO, FORMATS
 from grading.states import EndReason, GroupState
@@ -32,11 +33,12 @@ class Command(BaseCommand):
         parser.add_argument("--team", default="default", help="slug of the team; made if missing (default: default)")
         parser.add_argument("--run", default="imported", help="id of the run; made if missing (default: imported)")
         parser.add_argument("--format", choices=FORMATS, default=AUTO, help="default: auto, by what the files hold")
+        parser.add_argument("--grader", choices=GRADERS, default="", help="of a new run (default: GAGAR_GRADER)")
         parser.add_argument("--json", action="store_true", help="print the tally as JSON and nothing else")
 
-    def handle(self, *args, path: Path, team: str, run: str, format: str, **options):
+    def handle(self, *args, path: Path, team: str, run: str, format: str, grader: str, **options):
         try:
-            done = import_path(path, team=team, run=run, wanted=format)
+            done = import_path(path, team=team, run=run, wanted=format, grader=grader)
         except GradingError as e:
             raise CommandError(str(e)) from e
         if options["json"]:

@@ -33,6 +33,7 @@ def rubric():
 
 
 def imported(path, *args) -> str:
+    flash()  # other files' tests call this too, and transactional ones before them empty the tables
     out = io.StringIO()
     call_command("import_trajectories", str(path), *args, stdout=out)
     return out.getvalue()
@@ -40,6 +41,16 @@ def imported(path, *args) -> str:
 
 def tally(path, *args) -> dict:
     return json.loads(imported(path, "--json", *args))
+
+
+def test_an_imported_run_is_graded_by_the_grader_of_the_server_or_the_one_that_was_asked_for(tmp_path, settings):
+    folder = write_group(tmp_path / "g")
+    settings.GAGAR_GRADER = "agentic"
+    tally(folder, "--run", "one")
+    tally(folder, "--run", "two", "--grader", "single_pass")
+    assert dict(Run.objects.values_list("public_id", "grader")) == {"one": "agentic", "two": "single_pass"}
+    with pytest.raises(CommandError, match="graded by single_pass.*Grader page"):
+        tally(folder, "--run", "two", "--grader", "static")
 
 
 def test_the_tally_counts_what_was_read_and_names_every_problem(tmp_path):

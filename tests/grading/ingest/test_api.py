@@ -3,9 +3,11 @@
 import pytest
 
 from grading.models import Decision, Life, RolloutGroup, Trajectory
-from grading.states import GroupState
+from grading.review import decisions
+from grading.states import DecisionKind, GroupState
 from tests.factories import make_group, make_life, make_run
 from tests.grading.ingest.conftest import Job, rollout
+from tests.verdicts import add_verdict
 
 pytestmark = pytest.mark.django_db
 
@@ -232,6 +234,18 @@ def test_readers_page_through_everything(job):
     assert other.task.key not in [task["key"] for task in tasks]
     assert job.reader.get(f"{job.at}/groups?limit=0").status_code == 422
     assert job.reader.get(f"{job.at}/groups?after=-1").status_code == 422
+
+
+def test_a_verdict_is_listed_once_no_person_has_to_order_the_group_blind(job):
+    """A reader's token may lie with a person who still has to say what they think themselves."""
+    said = {"run": job.run, "life": job.life, "state": GroupState.GRADED, "held": True, "hold_reason": "policy manual"}
+    seen, blind = make_group(outcomes="PPF", **said), make_group(outcomes="PPF", is_blind=True, **said)
+    for group in (seen, blind):
+        add_verdict(group)
+    assert [item["group"] for item in job.reader.get(f"{job.at}/verdicts").json()["items"]] == [seen.key]
+    assert job.reader.get(f"{job.at}/verdicts?group={blind.key}").json()["items"] == []
+    decisions.decide(blind, DecisionKind.FALLBACK, by="test", reason="skipped")
+    assert len(job.reader.get(f"{job.at}/verdicts").json()["items"]) == 2
 
 
 def test_bodies_come_back_as_they_were_sent(job):

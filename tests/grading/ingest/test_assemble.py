@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from grading import bodies
 from grading.errors import Conflict, Fenced, NotFound, WrongShape, WrongState
-from grading.ingest import assemble, lives, tasks_register
+from grading.ingest import assemble, declaring, lives, tasks_register
 from grading.ingest.completing import _letters
 from grading.ingest.rollout import Rollout
 from grading.models import Decision, Life, Repository, RolloutGroup, Trajectory
@@ -26,7 +26,7 @@ def declared(**fields) -> RolloutGroup:
     life = run.lives.first() or make_life(run=run)
     task = make_task(team=run.team)
     said = {"key": "g", "task": task.key, "step": 1, "group_size": 2} | fields
-    return assemble.declare_group(run=run, life=life.n, **said)[0]
+    return declaring.declare_group(run=run, life=life.n, **said)[0]
 
 
 def add(group, external_id="a", outcome="passed", **fields):
@@ -239,7 +239,7 @@ def test_a_task_is_written_once():
         tasks_register.put_task(**said | {"statement": "Break it."})
     assert refused.value.where == "statement"
     with pytest.raises(WrongShape, match="no such task"):
-        assemble.declare_group(run=make_run(), life=1, key="g", task="t", step=1, group_size=1)
+        declaring.declare_group(run=make_life().run, life=1, key="g", task="t", step=1, group_size=1)
 
 
 @pytest.mark.django_db

@@ -8,10 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from grading import bodies, wake
 from grading.errors import Conflict
-from grading.ingest import assemble
 from grading.ingest.adding import Added, Item, add_all
 from grading.ingest.rollout import Rollout, store_bodies
-from grading.models import GroupEvent, RolloutGroup, Trajectory
+from grading.models import GroupEvent, Life, RolloutGroup, Trajectory
 from grading.shelf import Shelf
 from grading.states import GroupState
 from tests.factories import make_run
@@ -120,7 +119,7 @@ def test_the_same_ids_in_two_groups_crosswise_are_each_in_one_of_them(bodies_fol
 def test_a_fenced_life_refuses_its_items_only(bodies_folder):
     run = make_run()
     old = declared(run=run)
-    assemble.Life.objects.filter(pk=old.life_id).update(fenced_at="2026-01-01T00:00:00Z")
+    Life.objects.filter(pk=old.life_id).update(fenced_at="2026-01-01T00:00:00Z")
     fresh = declared()
     refused, added = add_all(items((old, "a"), (fresh, "a")), by="test")
     assert type(refused).__name__ == "Fenced" and added.is_new
