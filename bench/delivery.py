@@ -24,7 +24,7 @@ from training_bridge.client import GagarClient
 
 APPROVALS = 60
 STEP_GROUPS = 1_568
-WITHIN_S = 120.0
+WITHIN_S = 300.0  # on a loaded machine everything is late
 
 
 def main() -> None:
@@ -87,8 +87,11 @@ def in_buffer(gagar: GagarClient, handle) -> float:
 
 def step(server: Served, gagar: GagarClient, groups: int) -> list[dict]:
     """Time a whole step whose review deadline has passed: from its first decision, made by the worker, on."""
-    handles = [declare(gagar, key, 2) for _, key, _ in in_server(server, "held", gagar.life, 2, groups)]
+    keys = [key for _, key, _ in in_server(server, "held", gagar.life, 2, groups)]
+    busy_s, start_s = cpu_s(server.process.pid), time.perf_counter()
+    handles = [declare(gagar, key, 2) for key in keys]
     wait_until(lambda: not gagar._shared.undeclared)  # receipts wait for their group's declaration
+    declared_s, declaring_s = time.perf_counter() - start_s, cpu_s(server.process.pid) - busy_s
     busy_s = cpu_s(server.process.pid)
     overdue = threading.Timer(0.5, in_server, (server, "overdue"))
     overdue.start()
@@ -103,6 +106,8 @@ def step(server: Served, gagar: GagarClient, groups: int) -> list[dict]:
     what = f"a step of {groups:,} groups, from its first decision to"
     goal_s = 2 * groups / STEP_GROUPS
     return [
+        line(f"{groups:,} groups declared, s", declared_s, None, "-"),
+        line("  of it processor time of web and worker, s", declaring_s, None, "-"),
         line(f"{what} all in the buffer, s", frozen_at - facts["first"], floor_s, f"< {goal_s:.2f}"),
         line(f"{what} all receipts noted, s", noted_at - facts["first"], floor_s, f"< {goal_s:.2f}"),
         line("  of it processor time of web and worker, s", busy_s, None, "-"),

@@ -1,6 +1,6 @@
 """Rows for the benchmarks, many at a time: groups that were graded and wait for a person, others that are done.
 
-python -m bench.rows held LIFE STEP MANY | overdue | session  works on the server's folder (GAGAR_DATA_DIR).
+python -m bench.rows held LIFE STEP MANY | overdue | session | run NAME  works on the server's folder (GAGAR_DATA_DIR).
 """
 
 import json
@@ -83,6 +83,16 @@ def session_of_admin() -> dict[str, str]:
     return {name: morsel.value for name, morsel in client.cookies.items()}
 
 
+def another_run(name: str) -> str:
+    """A run like that of the benchmark. Returns: its token."""
+    from grading.models import MachineToken, Run
+
+    run = Run.objects.get(public_id="bench")
+    run.pk, run.public_id = None, name
+    run.save()
+    return MachineToken.issue(run, name="bench", purposes=("ingest", "train"))[1]
+
+
 def main(command: str, *arguments: str) -> object:
     from django.utils import timezone
 
@@ -90,6 +100,8 @@ def main(command: str, *arguments: str) -> object:
 
     if command == "session":
         return session_of_admin()
+    if command == "run":
+        return another_run(*arguments)
     if command == "overdue":
         return RolloutGroup.objects.awaiting_review().update(review_by=timezone.now())
     life, step, many = map(int, arguments)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import httpx
 
 ROOT = Path(__file__).resolve().parents[1]
-START_WITHIN_S = 60
+START_WITHIN_S = 240  # a loaded machine migrates for minutes
 
 
 class Served(NamedTuple):

@@ -41,7 +41,7 @@ class Stage:
     """A served site, one run on it, and its job."""
 
     def __init__(self, folder):
-        self.site, self.run = Site(folder), "killed"
+        self.site, self.run = Site(folder).with_tables(), "killed"
         self.checkpoint = folder / "job.pt"
         begin(self.checkpoint, self.run, groups=GROUPS, rollouts=ROLLOUTS)
         self.server = self.site.serve()
@@ -187,7 +187,7 @@ def test_a_killed_server_takes_its_worker_along_and_the_job_trains_on_and_comes_
     away = stage.steps_done()
     stage.server = stage.site.serve()
     stage.wait_for_steps(2)
-    wait_for(lambda: stage.applied_from(away), within_s=30)
+    wait_for(lambda: stage.applied_from(away), within_s=90)
 
 
 def test_a_worker_killed_in_mid_grading_is_started_again_and_its_groups_are_graded(stage):

@@ -1,5 +1,7 @@
 """Replies for tests: whole and valid by construction, with evidence that is really there."""
 
+from dataclasses import replace
+
 from grading.grader import gather, job, verdicts
 from grading.grader.parse import check
 from grading.grader.shape import CandidateReply, Cited, GraderReply
@@ -38,6 +40,20 @@ def add_verdict(group: RolloutGroup, scores: dict[str, int] | None = None, **fie
     reply, material = reply_for(group, scores), gather.material_of(group)
     checked = check(reply, material, group.run.rubric.rubric)
     return verdicts.store(group, reply, checked, material, **({"grader": "scripted"} | fields))
+
+
+def add_flag(group: RolloutGroup, flag: str = "unrequested_rewrite", *, letter: str = "A") -> Verdict:
+    """A verdict that finds all equal but for one flag, which cites the candidate's patch."""
+    reply, material = reply_for(group, dict.fromkeys("ABC", 5)), gather.material_of(group)
+    trajectory = group.trajectories.get(letter=letter)
+    entries = [
+        replace(one, flags={flag: True}, citations=(Cited(flag, line_of(trajectory)),))
+        if one.id == trajectory.external_id
+        else one
+        for one in reply.candidates
+    ]
+    reply = GraderReply(tuple(entries))
+    return verdicts.store(group, reply, check(reply, material, group.run.rubric.rubric), material, grader="scripted")
 
 
 def held_group(**fields) -> RolloutGroup:
