@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import time
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db.models import Case, F, When
@@ -66,6 +67,7 @@ class JobConsumer(AsyncWebsocketConsumer):
         self.busy = asyncio.Lock()  # one flush at a time, or rows would overtake each other
         self.may_have_more = False  # rows that are stored and not sent yet
         self.numbered = []  # receipts and metrics taken and not stored yet
+        self.passed_on = []  # rows sent and not marked so yet, as (after, to, at_s)
         self.noting, self.delivering, self.glancing = Bell(self._note), Bell(self._deliver), Bell(self._glance)
         self.looking = None
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
@@ -138,9 +140,14 @@ class JobConsumer(AsyncWebsocketConsumer):
                 self.noting.ring()
 
     async def _note(self) -> None:
-        """Store what has come meanwhile in one transaction: one receipt a commit would cost a step its seconds."""
+        """Store what went out and came in meanwhile: one receipt a commit would cost a step its seconds."""
         taken, self.numbered = self.numbered, []
+        passed_on, self.passed_on = self.passed_on, []
         async with self._minded():
+            if passed_on:  # before the receipts of these rows, which count from then on
+                await rows(delivery.mark_sent)(self.run, self.epoch, passed_on)
+            if not taken:
+                return
             noted = await rows(intake.note)(self.life, taken)
             self.session.note(min(noted, self.session.taken))  # the REST twin may have noted further
             await self.flush()
@@ -188,7 +195,8 @@ class JobConsumer(AsyncWebsocketConsumer):
                 for seq, text in found:
                     await self.send(self.session.pass_on(seq, text))
                 if found:
-                    await rows(delivery.mark_sent)(self.run, self.epoch, before, self.session.sent)
+                    self.passed_on.append((before, self.session.sent, time.monotonic()))
+                    self.noting.ring()  # beside the sending: the next rows do not wait for the disk
                 self.may_have_more |= len(found) == limit
 
     def _news(self, sent: int, limit: int) -> tuple[int, list[tuple[int, str]]]:

@@ -1,6 +1,9 @@
 """From decisions to numbered rows: dense per run and epoch, allotted under the stream's lock, stored as sent."""
 
 import logging
+import time
+from collections.abc import Iterable
+from datetime import timedelta
 
 from django.db import transaction
 from msgspec import structs
@@ -158,7 +161,14 @@ def peek(run: Run, epoch: int, seq: int, limit: int) -> list[tuple[int, str]]:
     return list(rows.values_list("seq", "text")[:limit])
 
 
-def mark_sent(run: Run, epoch: int, after: int, to: int) -> None:
-    """Say that the job's own socket took these rows. Called afterwards: no row waits for a disk to hear it was sent."""
-    sent = Delivery.objects.filter(stream__run=run, epoch=epoch, seq__gt=after, seq__lte=to, sent_at=None)
-    sent.update(sent_at=clock.now())
+@transaction.atomic
+def mark_sent(run: Run, epoch: int, passed_on: Iterable[tuple[int, int, float]]) -> None:
+    """Say that the job's own socket took the rows after one seq up to another, at a time of this process's clock.
+
+    Called afterwards: no row waits for a disk to hear it was sent.
+    """
+    stream = Stream.objects.filter(run=run).values("pk")
+    now, now_s = clock.now(), time.monotonic()
+    for after, to, at_s in passed_on:
+        sent = Delivery.objects.filter(stream__in=stream, epoch=epoch, seq__gt=after, seq__lte=to, sent_at=None)
+        sent.update(sent_at=now - timedelta(seconds=now_s - at_s))

@@ -249,10 +249,15 @@ def graders_verdicts(groups: Iterable[RolloutGroup]) -> dict[int, Verdict]:
 @transaction.atomic
 def approve(group: RolloutGroup, *, seen_verdict: int, user) -> Decision:
     """A person says that the verdict they saw counts. Overtaken when a newer one exists."""
-    fresh = _locked_unchanged(group)  # a correction saved from here on waits for us
-    _refuse_settled(fresh)
-    if fresh.run.paused:
-        raise WrongState(f"run {fresh.run} is paused: outcome advantages go out until it is resumed")
+    group.run = _locked_unchanged(group).run  # as it is now; a correction saved from here on waits for us
+    return approve_locked(group, seen_verdict=seen_verdict, user=user)
+
+
+def approve_locked(group: RolloutGroup, *, seen_verdict: int, user) -> Decision:
+    """`approve` for a caller who has just read the group and its run under the lock."""
+    _refuse_settled(group)
+    if group.run.paused:
+        raise WrongState(f"run {group.run} is paused: outcome advantages go out until it is resumed")
     if group.policy == Policy.SHADOW:
         raise WrongState(f"run {group.run} is in shadow: outcome advantages go out, corrections still count later")
     verdict = newest_verdict(group)

@@ -202,10 +202,11 @@ def refuse_early(group: RolloutGroup, user) -> Round:
 def approve(group: RolloutGroup, *, seen_verdict: int, user, attention_s: float | None = None) -> Decision:
     """`decisions.approve` by somebody whose turn it is; their review of the group is in with it."""
     group = locked(group)
-    is_alone = not refuse_early(group, user).asks_several
-    decision = decisions.approve(group, seen_verdict=seen_verdict, user=user)
+    found = refuse_early(group, user)
+    is_alone = not found.asks_several
+    decision = decisions.approve_locked(group, seen_verdict=seen_verdict, user=user)
     if is_alone:
-        _answered(group, decision.verdict, user=user, attention_s=attention_s, is_done=True)
+        _answered(found, decision.verdict, user=user, attention_s=attention_s, is_done=True)
     return decision
 
 
@@ -217,33 +218,37 @@ def correct(group: RolloutGroup, *, user, attention_s: float | None = None, **ed
     """
     group = locked(group)
     ReviewClaim.refuse_others(group, user)
-    is_alone = not refuse_early(group, user).asks_several
+    found = refuse_early(group, user)
+    is_alone = not found.asks_several
     verdict = corrections.correct(group, user=user, **edits)
     if is_alone:
-        _answered(group, verdict, user=user, attention_s=attention_s, is_done=group.state not in AWAITING_REVIEW)
+        _answered(found, verdict, user=user, attention_s=attention_s, is_done=group.state not in AWAITING_REVIEW)
     return verdict
 
 
 @transaction.atomic
 def fall_back(group: RolloutGroup, *, user, reason: str, attention_s: float | None = None) -> Decision:
     group = locked(group)
-    is_alone = not refuse_early(group, user).asks_several
+    found = refuse_early(group, user)
+    is_alone = not found.asks_several
     decision = decisions.fall_back(group, user=user, reason=reason)
     if is_alone:
-        _answered(group, None, user=user, attention_s=attention_s, is_done=True)
+        _answered(found, None, user=user, attention_s=attention_s, is_done=True)
     return decision
 
 
-def _answered(group: RolloutGroup, verdict: Verdict | None, *, user, attention_s, is_done: bool) -> None:
+def _answered(found: Round, verdict: Verdict | None, *, user, attention_s, is_done: bool) -> None:
     """Keep what a person who decides alone said; answers of others that waited for a decision are in with it."""
-    row, _ = Review.objects.get_or_create(group=group, reviewer=user)
+    row = found.mine(user) or Review(group=found.group, reviewer=user)
     if verdict is not None:
         own = verdict.author_id == user.pk and verdict.parent_id is not None
         row.seen_verdict_id = row.seen_verdict_id or (verdict.parent_id if own else verdict.pk)
         row.answer, row.verdict = {"ranking": verdict.ranking, "is_changed": own}, verdict
     row.attention_s = bounded(attention_s, row)
+    now = clock.now()
+    if is_done and row.state != State.SUBMITTED:
+        row.state, row.submitted_at, row.until = State.SUBMITTED, now, None
     row.save()
-    if is_done:
-        answered = Review.objects.filter(group=group, state=State.OPEN, answer__isnull=False)
-        mine = Review.objects.filter(pk=row.pk).exclude(state=State.SUBMITTED)
-        (answered | mine).update(state=State.SUBMITTED, submitted_at=clock.now(), until=None)
+    if is_done and any(other.state == State.OPEN and other.answer for other in found.rows):
+        waiting = Review.objects.filter(group=found.group, state=State.OPEN, answer__isnull=False)
+        waiting.update(state=State.SUBMITTED, submitted_at=now, until=None)

@@ -24,14 +24,14 @@ MOST_PROBLEMS = 6
 WITH_ROWS = ("run__team", "run__rubric", "task__repository", "rubric", "life")
 
 
-def find_group(request: HttpRequest, pk: int, role: str = Role.VIEWER) -> RolloutGroup:
-    rows = RolloutGroup.objects.visible_to(request.user, role).select_related(*WITH_ROWS)
+def find_group(request: HttpRequest, pk: int, role: str = Role.VIEWER, with_rows=WITH_ROWS) -> RolloutGroup:
+    rows = RolloutGroup.objects.visible_to(request.user, role).select_related(*with_rows)
     return get_object_or_404(rows, pk=pk)
 
 
 def group_to_decide(request: HttpRequest, pk: int) -> RolloutGroup:
     """The group, for somebody who may decide and whom nobody else's claim stops."""
-    group = find_group(request, pk, Role.REVIEWER)
+    group = find_group(request, pk, Role.REVIEWER, with_rows=("run", "task"))
     ReviewClaim.refuse_others(group, request.user)
     return group
 

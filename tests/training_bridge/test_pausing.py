@@ -1,6 +1,7 @@
 """A pause, as admins press it, as held groups live through it, and as the job hears it."""
 
 import json
+import time
 
 import pytest
 from django.urls import reverse
@@ -108,7 +109,7 @@ def test_the_page_says_how_far_the_job_heard_it():
     assert pausing.heard(run) is None
     pausing.switch(run, paused=True, reason="entropy rises", by="ada")
     assert pausing.heard(run)["status"] == "waiting"
-    delivery.mark_sent(run, 1, 0, 1)
+    delivery.mark_sent(run, 1, [(0, 1, time.monotonic())])
     assert pausing.heard(run)["status"] == "sent"
     intake.acknowledge(life, epoch=1, received=1, durable=1)
     assert pausing.heard(run)["status"] == "durable"
