@@ -14,6 +14,7 @@ from grading.ingest.auth import token_of
 from grading.models import MachineToken, Run
 from grading.review import deadlines
 from training_bridge import delivery, intake
+from training_bridge.bell import Bell
 from training_bridge.protocol.messages import (
     SUBPROTOCOL,
     CloseCode,
@@ -35,28 +36,6 @@ LOOK_EVERY_S = 2.0  # rows whose doorbell was lost, revoked tokens, newer lives
 REFUSE_WITHIN_S = 5.0
 QUEUE_RUNS = 200
 MOST_NUMBERED = 1000  # messages that wait to be stored
-
-
-class Bell:
-    """Work that runs once at a time: however often the bell rings meanwhile, it then runs once more."""
-
-    def __init__(self, work):
-        self.work, self.rung, self.task = work, False, None
-
-    def ring(self) -> None:
-        self.rung = True
-        if self.task is None or self.task.done():
-            self.task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        while self.rung:
-            self.rung = False
-            await self.work()
-
-    async def quiet(self) -> None:
-        """Wait for what was rung so far."""
-        if self.task is not None:
-            await asyncio.wait([self.task])
 
 
 class JobConsumer(AsyncWebsocketConsumer):

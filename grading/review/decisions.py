@@ -12,17 +12,7 @@ from grading.calibration import sampling
 from grading.errors import Conflict, Overtaken, WrongState
 from grading.grader import gather
 from grading.grader.options import GradingOptions
-from grading.models import (
-    Decision,
-    GroupEvent,
-    Membership,
-    ReviewClaim,
-    Role,
-    RolloutGroup,
-    Signal,
-    User,
-    Verdict,
-)
+from grading.models import Decision, GroupEvent, Membership, ReviewClaim, Role, RolloutGroup, Signal, User, Verdict
 from grading.models.rows import insert_all
 from grading.review import placing
 from grading.review.placing import SIGNAL_HOLD
