@@ -81,6 +81,14 @@ def override(group: RolloutGroup, draw: Random) -> None:
     raise AssertionError(f"group {group.key} cannot be decided")
 
 
+def decide_first(group: RolloutGroup, draw: Random, *, overridden: bool) -> None:
+    """The server delivers as soon as it hears of a decision: an override that must come before commits with it."""
+    with transaction.atomic():
+        grade(group, {"A": 5, "B": 4})
+        if overridden:
+            override(group, draw)
+
+
 def test_r7_overrides_before_between_and_after_use_never_apply_two_versions(sites):
     """The job's own client, in here, so that each override falls exactly where it is drawn."""
     site = sites(method="redistribute")
@@ -94,11 +102,7 @@ def test_r7_overrides_before_between_and_after_use_never_apply_two_versions(site
             when = {key: draw.choice(moments) for key in keys}
             drawn |= when
             for key, (_, group) in groups.items():
-                # The server delivers as soon as it hears of a decision: what must come before that commits with it.
-                with transaction.atomic():
-                    grade(group, {"A": 5, "B": 4})
-                    if when[key] == "before delivery":
-                        override(group, draw)
+                decide_first(group, draw, overridden=when[key] == "before delivery")
 
             def at(moment, groups=groups, when=when):
                 for key, at_moment in when.items():
