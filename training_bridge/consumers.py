@@ -190,8 +190,10 @@ class JobConsumer(AsyncWebsocketConsumer):
 
     async def _deliver(self) -> None:
         async with self._minded():
-            await rows(delivery.deliver)(self.run)
+            made = await rows(delivery.store)(self.run)
             await self._look()
+            if made:
+                await rows(delivery.pay)(self.run, made)
 
     async def rows_stored(self, event):
         await self._look()

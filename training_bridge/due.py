@@ -40,9 +40,9 @@ class Due:
         return asked(group, self.rows, self.factors or None, lambda_max=rubric.rubric.lambda_max, **said)
 
 
-def locked(run: Run, state: str):
-    """Groups of the run in this state, locked, with the columns that `read` needs; the stream is locked before."""
-    return RolloutGroup.objects.filter(run=run, state=state).locked().only(*USED).order_by("pk")
+def locked(run: Run):
+    """Groups of the run, locked, with the columns that `read` needs; the stream is locked before."""
+    return RolloutGroup.objects.filter(run=run).locked().only(*USED).order_by("pk")
 
 
 def read(run: Run, groups: Sequence[RolloutGroup]) -> list[Due]:
@@ -53,7 +53,8 @@ def read(run: Run, groups: Sequence[RolloutGroup]) -> list[Due]:
     newest = {d.group_id: d for d in decisions.select_related("verdict").only(*DECIDED)}
     verdicts = [d.verdict for d in newest.values() if d.verdict]
     wanted = {group.rubric_id for group in groups} | {verdict.rubric_id for verdict in verdicts}
-    rubrics = RubricVersion.objects.in_bulk(wanted - {None}) | {run.rubric_id: run.rubric}
+    others = wanted - {None, run.rubric_id}
+    rubrics = {run.rubric_id: run.rubric} | (RubricVersion.objects.in_bulk(others) if others else {})
     for verdict in verdicts:
         verdict.rubric = rubrics[verdict.rubric_id]
     for group in groups:

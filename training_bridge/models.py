@@ -40,6 +40,7 @@ class Stream(models.Model):
     run = models.OneToOneField("grading.Run", models.PROTECT, related_name="stream")
     epoch = models.PositiveIntegerField(default=1)
     head_seq = models.PositiveBigIntegerField(default=0)
+    paid_seq = models.PositiveBigIntegerField(default=0)  # up to here the epoch's rows are counted in the payouts
     mode = models.CharField(max_length=12, choices=Mode, default=Mode.NORMAL)
     mode_reason = models.CharField(max_length=200, blank=True)
 
@@ -89,7 +90,8 @@ class Delivery(models.Model):
 class Payout(models.Model):
     """What the newest delivery of a group pays, summed over its rows: the monitor adds these up by step.
 
-    Derived from `Delivery.text` and the group; kept small so that a page's work does not grow with the run.
+    Derived from the decision and the group, after the row went out (`Stream.paid_seq`); kept small so that a page's
+    work does not grow with the run.
     """
 
     group = models.OneToOneField("grading.RolloutGroup", models.PROTECT, related_name="payout")

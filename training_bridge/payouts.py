@@ -1,4 +1,4 @@
-"""The small sums of a delivery that the monitor adds up by step, written with it in one transaction."""
+"""The small sums of a delivery that the monitor adds up by step, written once its row can be sent."""
 
 from collections.abc import Sequence
 
@@ -51,9 +51,19 @@ def store(rows: list[Payout]) -> None:
     if not rows:
         return
     old = {row.group_id: row for row in Payout.objects.filter(group__in=[row.group_id for row in rows])}
+    _date_back([row for row in rows if row.version > 1 and row.group_id not in old])
     changed = [field.name for field in Payout._meta.concrete_fields if field.name not in (*KEPT, "id")]
     insert_all(rows, unique="group", replaced=changed)
     step_sums.pay(rows[0].run_id, rows, old)
+
+
+def _date_back(corrections: list[Payout]) -> None:
+    """Groups whose first decision paid nothing, as a newer one overtook it: nobody has waited for them since."""
+    if corrections:
+        first = Decision.objects.filter(group__in=[row.group_id for row in corrections], version=1)
+        at = dict(first.values_list("group", "at"))
+        for row in corrections:
+            row.decided_at = at.get(row.group_id, row.decided_at)
 
 
 def _weights(decision: Decision, numbers: Numbers, effect: Effect) -> dict[str, float | int | None]:

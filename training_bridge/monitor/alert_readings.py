@@ -8,7 +8,7 @@ from grading.models import RolloutGroup, Run, Trajectory, VerdictCandidate
 from grading.review.decisions import PAUSED, PERSON, SHADOW
 from grading.states import OPEN, GroupState, Outcome, Purpose
 from training_bridge.effects import REDISTRIBUTING
-from training_bridge.models import Payout, StepReading
+from training_bridge.models import Delivery, Payout, StepReading
 from training_bridge.monitor import metrics
 from training_bridge.monitor.standing import Standing
 from training_bridge.redistribution import regimes
@@ -37,14 +37,17 @@ UNPAID = (*OPEN, GroupState.DECIDED)
 def settled(here: Standing) -> int:
     """The last step that nothing more is expected of; -1 before the first.
 
-    Its metrics are in where the job reports any, and its groups are delivered or `LATE_STEPS` old.
+    Its metrics are in where the job reports any, and its groups are delivered and counted, or `LATE_STEPS` old.
     """
     if here.step is None:
         return -1
     last = here.metric_step if here.metric_step is not None else here.group_step - 1
     unpaid = RolloutGroup.objects.filter(run=here.run, state__in=UNPAID).aggregate(first=Min("step"))["first"]
-    if unpaid is not None:
-        last = min(last, unpaid - 1)
+    rows = Delivery.objects.filter(stream__run=here.run, epoch=F("stream__epoch"), seq__gt=F("stream__paid_seq"))
+    uncounted = rows.aggregate(first=Min("group__step"))["first"]  # looked for second: it may be both
+    for first in (unpaid, uncounted):
+        if first is not None:
+            last = min(last, first - 1)
     return max(last, here.step - LATE_STEPS)
 
 

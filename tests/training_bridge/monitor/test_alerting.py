@@ -6,10 +6,11 @@ from django.test.utils import CaptureQueriesContext
 
 from grading.errors import BadInput, Conflict
 from grading.models import RunEvent
-from grading.states import GroupState
+from grading.review import decisions
+from grading.states import DecisionKind, GroupState
 from tests.factories import make_group, make_life, make_run, make_user
 from tests.training_bridge.monitor.steps import Steps
-from training_bridge import intake
+from training_bridge import delivery, intake
 from training_bridge.models import Alert, AlertDesk, AlertEvent, StepReading
 from training_bridge.monitor import alerting
 from training_bridge.monitor.alert_looks import look
@@ -78,6 +79,22 @@ def test_a_step_is_read_once_its_groups_are_paid_or_late():
     steps.add(19)
     alerting.watch()
     assert AlertDesk.objects.get().looked_step == 1, "step 21 stands: step 1 is 20 steps late"
+
+
+def test_a_step_is_not_read_before_what_its_rows_pay_is_counted():
+    run = make_run()
+    life = make_life(run=run)
+    for step, then in enumerate((delivery.deliver, delivery.store)):  # the second process is killed
+        group = make_group(run=run, life=life, step=step, state=GroupState.GRADED, outcomes="PPF")
+        decisions.decide(group, DecisionKind.FALLBACK, by="test")
+        then(run)
+    make_group(run=run, life=life, step=2)
+    alerting.watch()
+    assert AlertDesk.objects.get().looked_step == 0
+    delivery.sweep()
+    alerting.watch()
+    read = dict(StepReading.objects.values_list("step", "sums"))
+    assert AlertDesk.objects.get().looked_step == 1 and read[1]["n_valid"] == 3
 
 
 def test_a_life_that_goes_back_to_a_checkpoint_has_its_steps_read_again():
