@@ -29,7 +29,8 @@ TIMES = re.compile(
 # What htmx takes out of a refetched page, see hx-select in the templates.
 PARTS = re.compile(r'id="headline".*?</dl>|<div class="monitor-rest">.*?</main>|id="queue-rows".*?</main>', re.DOTALL)
 TRIES = 6
-NOT_AN_EVENT = {"pass_time", "drain"}  # the clock itself; and a grader's work as a whole, whose parts are here
+# The clock itself; a grader's work as a whole, whose parts are here; and a death, after which the sweep gives the hint.
+NOT_AN_EVENT = {"pass_time", "drain", "be_killed_while_delivering"}
 
 
 class LivePage:
