@@ -13,7 +13,7 @@ from grading.errors import Fenced, GradingError
 from grading.ingest.auth import token_of
 from grading.models import MachineToken, Run
 from grading.review import deadlines
-from training_bridge import delivery, intake
+from training_bridge import delivery, intake, paying
 from training_bridge.bell import Bell
 from training_bridge.protocol.messages import (
     SUBPROTOCOL,
@@ -192,8 +192,10 @@ class JobConsumer(AsyncWebsocketConsumer):
         async with self._minded():
             made = await rows(delivery.store)(self.run)
             await self._look()
-            if made:
-                await rows(delivery.pay)(self.run, made)
+            try:
+                await rows(paying.pay)(self.run, made)
+            except Exception:  # the rows are out, and the sweep counts them: no reason to close the socket
+                log.exception("run %s: what its rows pay was not counted", self.run.pk)
 
     async def rows_stored(self, event):
         await self._look()

@@ -2,19 +2,19 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F
 from msgspec import structs
 
 from grading import clock, wake
 from grading.models import Decision, GroupEvent, RolloutGroup, Run
 from grading.models.rows import insert_all
 from grading.states import GroupState
-from training_bridge import due, payouts
+from training_bridge import due, paying
 from training_bridge.decided import reason_of
+from training_bridge.due import Made
 from training_bridge.errors import NoStream
 from training_bridge.models import Delivery, Receipt, Stream
 from training_bridge.payload import Numbers
@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 BATCH = 128
 BY = "bridge"
 UNSENDABLE = "row_too_large"
-Made = dict[int, tuple[due.Due, Numbers]]  # what rows were made from, by decision, in their order
 DONE = (Receipt.Status.APPLIED, Receipt.Status.TOO_LATE, Receipt.Status.EXPIRED, Receipt.Status.NOT_USED)
 
 
@@ -43,23 +42,31 @@ def rows_stored(run_pk: int) -> str:
 
 
 def sweep() -> int:
-    """Deliver whatever was decided and not delivered, of every run: what a lost doorbell leaves behind."""
+    """Deliver and count whatever is left over, of every run: a doorbell was lost, or a process killed."""
     waiting = RolloutGroup.objects.filter(state=GroupState.DECIDED, run__kind=Run.Kind.LIVE)
-    delivered = sum(deliver(run) for run in Run.objects.filter(pk__in=waiting.values("run")))
-    for run in Run.objects.filter(stream__paid_seq__lt=F("stream__head_seq")):
-        pay(run)
+    delivered = sum(_tried(deliver, run) or 0 for run in Run.objects.filter(pk__in=waiting.values("run")))
+    for run in Run.objects.filter(stream__owes=True):
+        _tried(paying.pay, run)
     return delivered
+
+
+def _tried(step: Callable[[Run], int | None], run: Run) -> int | None:
+    try:
+        return step(run)
+    except Exception:  # one run must not hold up the others
+        log.exception("run %s: %s", run.public_id, step.__name__)
+        return None
 
 
 def deliver(run: Run) -> int:
     """Give every decided group of the run its row, and count what they pay. Returns how many rows were stored."""
     made = store(run)
-    pay(run, made)
+    paying.pay(run, made)
     return len(made)
 
 
 def store(run: Run) -> Made:
-    """Give every decided group of the run its row, and say so to the sockets; `pay` is called once these were told."""
+    """Give every decided group of the run its row and ring for the sockets. What the rows pay is for `paying.pay`."""
     made = stored = _store_batch(run)
     while len(stored) == BATCH:
         stored = _store_batch(run)
@@ -77,14 +84,14 @@ def _store_batch(run: Run) -> Made:
 @transaction.atomic
 def _deliver_batch(run: Run) -> Made:
     """Lock order everywhere: the stream, then groups. An older undelivered version is superseded: it gets no row."""
-    stream = _locked(run)
+    stream = Stream.objects.select_for_update(no_key=True).filter(run=run).first()
     if stream is None:  # the run's first delivery
-        stream = _locked(stream_of(run).run)
+        stream = Stream.objects.select_for_update(no_key=True).get(pk=stream_of(run).pk)
     groups = list(due.locked(run).filter(state=GroupState.DECIDED)[:BATCH])
     if not groups:
         return {}
     rows, made = _rows_of(stream, run, groups, first_seq=stream.head_seq + 1)
-    Stream.objects.filter(pk=stream.pk).update(head_seq=stream.head_seq + len(rows))
+    Stream.objects.filter(pk=stream.pk).update(head_seq=stream.head_seq + len(rows), owes=True)
     keys = [group.pk for group in groups]
     RolloutGroup.objects.filter(pk__in=keys, state=GroupState.DECIDED).update(state=GroupState.DELIVERED)
     insert_all([
@@ -97,56 +104,12 @@ def _deliver_batch(run: Run) -> Made:
     return made
 
 
-def _locked(run: Run) -> Stream | None:
-    return Stream.objects.select_for_update(no_key=True).filter(run=run).first()
-
-
 def _rows_of(stream: Stream, run: Run, groups: list[RolloutGroup], *, first_seq: int) -> tuple[list[Delivery], Made]:
     """Store one row a group, of its newest decision. What is paid out is read here, after the locks."""
-    made = _made(run, groups)
+    made = due.made(run, groups)
     rows = [_row(stream, seq, of.decision, n) for seq, (of, n) in enumerate(made.values(), first_seq)]
     insert_all(rows)
     return rows, made
-
-
-def _made(run: Run, groups: list[RolloutGroup]) -> Made:
-    dues = due.read(run, groups)
-    return {of.decision.pk: (of, n) for of, n in zip(dues, due.numbers(dues), strict=True)}
-
-
-def pay(run: Run, made: Made | None = None) -> None:
-    """Count what the stored rows pay that are not counted yet: no row waits for the sums of the monitor.
-
-    made: from `store`; what other rows pay is made again from their decisions, as for a new epoch.
-    """
-    counted = total = _pay_batch(run, made or {})
-    while counted == BATCH:
-        counted = _pay_batch(run, made or {})
-        total += counted
-    if total:
-        wake.ring(wake.pages_of(run.pk), "page.changed")
-
-
-@transaction.atomic
-def _pay_batch(run: Run, made: Made) -> int:
-    stream = _locked(run)
-    return _count(stream, run, made) if stream else 0
-
-
-def _count(stream: Stream, run: Run, made: Made) -> int:
-    """Count the next rows of the locked stream's epoch. A row that a newer decision has overtaken pays nothing."""
-    waiting = Delivery.objects.filter(stream=stream, epoch=stream.epoch, seq__gt=stream.paid_seq).order_by("seq")
-    rows = list(waiting.values_list("seq", "decision", "group")[:BATCH])
-    if not rows:
-        return 0
-    unmade = {group for _, decision, group in rows if decision is not None and decision not in made}
-    if unmade:
-        made = made | _made(run, list(due.locked(run).filter(pk__in=unmade)))
-    newest = {group: made[decision] for _, decision, group in rows if decision in made}
-    payouts.store(payouts.payouts(*zip(*newest.values(), strict=True)) if newest else [])
-    stream.paid_seq = rows[-1][0]
-    stream.save(update_fields=["paid_seq"])
-    return len(rows)
 
 
 def _row(stream: Stream, seq: int, decision: Decision, numbers: Numbers) -> Delivery:
@@ -202,17 +165,13 @@ def open_epoch(run: Run, *, reason: str, above: int = 0) -> Stream:
     Its number is above `above`: a job that outlived a restored database may have seen later epochs than the database.
     """
     stream = Stream.objects.select_for_update(no_key=True).get(run=run)
-    while _count(stream, run, {}):  # rows of the old epoch, which nobody looks for afterwards
-        pass
     stream.epoch = max(stream.epoch, above) + 1
     log.warning("run %s: new epoch %s: %s", run.public_id, stream.epoch, reason)
     delivered = due.locked(run).filter(state=GroupState.DELIVERED, life=run.lives.order_by("-n").first())
     groups = list(delivered.exclude(pk__in=Receipt.objects.filter(run=run, status__in=DONE).values("group")))
-    rows, made = _rows_of(stream, run, groups, first_seq=1)
-    stream.head_seq, stream.paid_seq = len(rows), 0
-    stream.save(update_fields=["epoch", "head_seq", "paid_seq"])
-    while _count(stream, run, made):
-        pass
+    rows, _ = _rows_of(stream, run, groups, first_seq=1)
+    stream.head_seq, stream.owes = len(rows), True
+    stream.save(update_fields=["epoch", "head_seq", "owes"])
     wake.pages(run.pk)
     return stream
 

@@ -40,6 +40,9 @@ class Due:
         return asked(group, self.rows, self.factors or None, lambda_max=rubric.rubric.lambda_max, **said)
 
 
+Made = dict[int, tuple[Due, Numbers]]  # by decision, in the order of their rows
+
+
 def locked(run: Run):
     """Groups of the run, locked, with the columns that `read` needs; the stream is locked before."""
     return RolloutGroup.objects.filter(run=run).locked().only(*USED).order_by("pk")
@@ -98,6 +101,12 @@ def numbers(dues: Sequence[Due]) -> list[Numbers]:
         return numbers_of([due.asked(**said_by(due.decision)) for due in dues])
     except ValueError:
         return [_alone(due) for due in dues]
+
+
+def made(run: Run, groups: Sequence[RolloutGroup]) -> Made:
+    """What the newest decision of each pays, and from what."""
+    dues = read(run, groups)
+    return {of.decision.pk: (of, n) for of, n in zip(dues, numbers(dues), strict=True)}
 
 
 def _alone(due: Due) -> Numbers:

@@ -19,7 +19,7 @@ from training_bridge.protocol import messages
 from training_bridge.protocol.sessions import ServerSession, StreamFacts
 
 log = logging.getLogger(__name__)
-AT_ONCE = 500  # messages of one statement
+AT_ONCE = 1000  # messages of one statement
 ENDED = "ended"
 
 

@@ -40,7 +40,8 @@ class Stream(models.Model):
     run = models.OneToOneField("grading.Run", models.PROTECT, related_name="stream")
     epoch = models.PositiveIntegerField(default=1)
     head_seq = models.PositiveBigIntegerField(default=0)
-    paid_seq = models.PositiveBigIntegerField(default=0)  # up to here the epoch's rows are counted in the payouts
+    paid_to = models.PositiveBigIntegerField(default=0)  # key of the last row that is counted in the payouts
+    owes = models.BooleanField(default=False)  # rows after it wait to be counted
     mode = models.CharField(max_length=12, choices=Mode, default=Mode.NORMAL)
     mode_reason = models.CharField(max_length=200, blank=True)
 
@@ -90,7 +91,7 @@ class Delivery(models.Model):
 class Payout(models.Model):
     """What the newest delivery of a group pays, summed over its rows: the monitor adds these up by step.
 
-    Derived from the decision and the group, after the row went out (`Stream.paid_seq`); kept small so that a page's
+    Derived from the decision and the group, after the row went out (`paying.py`); kept small so that a page's
     work does not grow with the run.
     """
 

@@ -1,5 +1,6 @@
 """The small sums of a delivery that the monitor adds up by step, written once its row can be sent."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from training_bridge.redistribution import regimes
 from training_bridge.redistribution.baselines import deficit
 
 NOT_COMPARED = (regimes.INELIGIBLE, regimes.FILTERED, regimes.EXCLUDED)
+MOST = 1e300  # of a sum, reward units: any number of these can be added up
+CREDIT = ("credit_due", "credit_paid", "penalty_due", "penalty_paid")
 KEPT = ("group", "run", "step", "declared_at", "decided_at")  # of the group's first delivery
 
 
@@ -28,8 +31,8 @@ def payouts(dues: Sequence[Due], made: Sequence[Numbers]) -> list[Payout]:
 
 def _payout(due: Due, numbers: Numbers, effect: Effect) -> Payout:
     decision, group, credit = due.decision, due.decision.group, numbers.credit
+    sums = dict(zip(CREDIT, (*effect.credit, *effect.penalty), strict=True))
     compared = credit.regime not in NOT_COMPARED
-    (credit_due, credit_paid), (penalty_due, penalty_paid) = effect.credit, effect.penalty
     known = [due.lengths[row.trajectory] if row.reward is not None and credit.train else None for row in numbers.rows]
     advantage_tokens, tokens = balance([row.advantage for row in numbers.rows], known)
     graded = group.completed_at and group.graded_at
@@ -37,13 +40,17 @@ def _payout(due: Due, numbers: Numbers, effect: Effect) -> Payout:
         group=group, run_id=group.run_id, step=group.step, version=decision.version, regime=credit.regime,
         reason=(reason_of(decision, numbers) or "")[:200], is_inverted=credit.inverted_by_reward,
         valid=int(effect.valid_G.sum()), passes=int(effect.passing_G.sum()), **_tiers(due, numbers),
-        credit_due=credit_due if compared else 0.0, credit_paid=credit_paid if compared else 0.0,
-        penalty_due=penalty_due if compared else 0.0, penalty_paid=penalty_paid if compared else 0.0,
-        advantage_tokens=advantage_tokens, tokens=tokens, **_weights(decision, numbers, effect),
+        **{name: _bounded(value) if compared else 0.0 for name, value in sums.items()},
+        advantage_tokens=_bounded(advantage_tokens), tokens=tokens, **_weights(decision, numbers, effect),
         by_deadline=decision.by == BY_DEADLINE,
         grading_s=(group.graded_at - group.completed_at).total_seconds() if graded else None,
         declared_at=group.created_at, held_at=group.graded_at if group.hold_reason else None, decided_at=decision.at,
     )  # fmt: skip
+
+
+def _bounded(found: float) -> float:
+    """A huge reward times a length may be no finite number: one group must not stop the count of a whole run."""
+    return 0.0 if math.isnan(found) else min(max(found, -MOST), MOST)
 
 
 def store(rows: list[Payout]) -> None:

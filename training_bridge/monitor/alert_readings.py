@@ -7,8 +7,9 @@ from django.db.models import Count, F, Min, Q, Sum
 from grading.models import RolloutGroup, Run, Trajectory, VerdictCandidate
 from grading.review.decisions import PAUSED, PERSON, SHADOW
 from grading.states import OPEN, GroupState, Outcome, Purpose
+from training_bridge import paying
 from training_bridge.effects import REDISTRIBUTING
-from training_bridge.models import Delivery, Payout, StepReading
+from training_bridge.models import Payout, StepReading
 from training_bridge.monitor import metrics
 from training_bridge.monitor.standing import Standing
 from training_bridge.redistribution import regimes
@@ -42,12 +43,12 @@ def settled(here: Standing) -> int:
     if here.step is None:
         return -1
     last = here.metric_step if here.metric_step is not None else here.group_step - 1
-    unpaid = RolloutGroup.objects.filter(run=here.run, state__in=UNPAID).aggregate(first=Min("step"))["first"]
-    rows = Delivery.objects.filter(stream__run=here.run, epoch=F("stream__epoch"), seq__gt=F("stream__paid_seq"))
-    uncounted = rows.aggregate(first=Min("group__step"))["first"]  # looked for second: it may be both
-    for first in (unpaid, uncounted):
-        if first is not None:
-            last = min(last, first - 1)
+    # One question: between two a row may be overtaken by a decision that the first has not seen.
+    unpaid = RolloutGroup.objects.filter(run=here.run, state__in=UNPAID).order_by().values("run")
+    unpaid = unpaid.annotate(first=Min("step")).values_list("first")
+    uncounted = paying.uncounted(here.run).order_by().values("stream").annotate(first=Min("group__step"))
+    for (first,) in unpaid.union(uncounted.values_list("first")):
+        last = min(last, first - 1)
     return max(last, here.step - LATE_STEPS)
 
 
