@@ -23,7 +23,7 @@ serve: $(VENV)/.web
 test: $(VENV)/.train
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not browser and not alone" $(ARGS)
 	$(BIN)/python -m pytest -m alone $(ARGS)
-	$(BIN)/python -m pytest -m browser $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 2 --dist loadfile -m browser $(ARGS)
 	$(BIN)/python -m tests.on_services
 
 # The image, built without a network on a base of Debian packages, and each role of compose.yaml on local services.

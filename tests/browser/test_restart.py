@@ -34,7 +34,7 @@ def site(tmp_path):
 @pytest.fixture
 def group_page(page, site, tmp_path, watch):
     """The page of a group that was imported and graded."""
-    watch.expected_texts = ("net::ERR_CONNECTION_REFUSED",)
+    watch.expected_texts = ("net::ERR_CONNECTION_REFUSED", "net::ERR_CONNECTION_RESET")
     site.server = site.serve()
     write_group(tmp_path / "groups" / "g1")
     imported = site.start("manage.py", "import_trajectories", str(tmp_path / "groups"), "--run", "answers")
