@@ -129,7 +129,7 @@ _SIGNS = [
     Sign(
         "late", "Deliveries come late", NOW, SHARE, Rule(0.10), ("receipts", ""),
         "Of the last 10 steps: the job had trained without them. Shorter deadlines, or a job that holds "
-        "groups longer, would help.",
+        "groups longer, would help. What a pause sent is left out: the job waits for none of it.",
     ),
     Sign(
         "waiting", "Deliveries wait", NOW, COUNT, Rule(0, least=1), ("rows", ""),

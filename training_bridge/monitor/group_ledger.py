@@ -86,12 +86,13 @@ def _own(run: Run | int) -> QuerySet:
 def versions(group: RolloutGroup) -> dict:
     """Every row of one group with its receipts and how far it came, the newest first, and where the group stands.
 
-    `own`: receipts for numbers of the job's own; `is_rolled_back`: their use went with the parameters of its life.
+    `own`: receipts for numbers of the job's own; `is_rolled_back`: their use went with the parameters of its life;
+    `several_lives`: more than one spoke of the group.
     """
     found = list(group.deliveries.select_related("stream").defer("text").order_by("-epoch", "-seq"))
     newest = max((row.version for row in found), default=0)
     receipts: dict[int, list[Receipt]] = {}
-    for receipt in group.receipts.all():
+    for receipt in group.receipts.select_related("life"):
         receipts.setdefault(receipt.version, []).append(receipt)
     reach = acknowledged(found[0].stream) if found else (0, 0)
     for row in found:
@@ -100,7 +101,9 @@ def versions(group: RolloutGroup) -> dict:
         row.place = status_of(row, *(reach if is_current else (0, 0)))
     shown = [{"delivery": row, "receipts": receipts.get(row.version, [])} for row in found]
     own, undone = receipts.get(0, []), rolled_back(r for said in receipts.values() for r in said)
-    return {"rows": shown, "own": own, "is_rolled_back": undone, "place": _place(found, own, undone=undone)}
+    lives = {receipt.life_id for said in receipts.values() for receipt in said}
+    place = _place(found, own, undone=undone)
+    return {"rows": shown, "own": own, "several_lives": len(lives) > 1, "is_rolled_back": undone, "place": place}
 
 
 def _place(rows: list[Delivery], own: list[Receipt], *, undone: bool) -> str:

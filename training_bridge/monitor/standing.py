@@ -1,13 +1,15 @@
 """Where runs stand now, many at once: heard or silent, newest step, what waits. A constant number of queries."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Case, Count, F, OuterRef, Q, Subquery, When
 
 from grading import clock
 from grading.models import Grading, Life, RolloutGroup, Run, RunEvent
+from grading.review.decisions import PAUSED
 from training_bridge import intake
 from training_bridge.models import Delivery, JobCursor, MetricPoint, Payout, Receipt
 from training_bridge.monitor import derived
@@ -37,6 +39,7 @@ class Standing:
     unsent: int  # stored for longer than a moment while the job listens
     sums: dict = field(default_factory=dict)
     receipts: dict = field(default_factory=dict)  # status -> n
+    paused_receipts: dict = field(default_factory=dict)  # those of them whose outcome advantages a pause asked for
     broken_metrics: tuple = ()  # (name, word) at the newest reported step
     dead_letters: int = 0  # groups of the last steps whose graders died until nobody tried again
     group_step: int | None = None  # the newest step of a group, and of a metric
@@ -69,8 +72,9 @@ def standings(runs: Sequence[Run]) -> list[Standing]:
             Standing(
                 run, now, state, max(steps, default=None), row["life"], heard_at, waits.get("people", 0),
                 waits.get("undecided", 0), unsent.get(run.pk, 0) if row["connected"] else 0, sums.get(run.pk, {}),
-                receipts.get(run.pk, {}), tuple(broken.get(run.pk, ())), dead.get(run.pk, 0), row["group_step"],
-                row["metric_step"], bool(row["connected"]), has_ended,
+                broken_metrics=tuple(broken.get(run.pk, ())), dead_letters=dead.get(run.pk, 0),
+                group_step=row["group_step"], metric_step=row["metric_step"],
+                is_connected=bool(row["connected"]), has_ended=has_ended, **receipts.get(run.pk, {}),
             )
         )  # fmt: skip
     return found
@@ -127,12 +131,16 @@ def _dead_letters(facts: dict[int, dict]) -> dict[int, int]:
     return dict(dead.values_list("group__run").annotate(Count("group", distinct=True)))
 
 
-def _receipts(facts: dict[int, dict]) -> dict[int, dict[str, int]]:
-    """Statuses of the receipts for the groups of the last steps."""
-    counted = Receipt.objects.filter(group__in=_recent(facts)).order_by().values_list("run", "status")
-    found: dict[int, dict[str, int]] = {}
-    for run, status, n in counted.annotate(Count("group", distinct=True)):
-        found.setdefault(run, {})[status] = n
+def _receipts(facts: dict[int, dict]) -> dict[int, dict[str, Counter]]:
+    """Statuses of the receipts for the groups of the last steps, and of those among them that a pause sent."""
+    counted = Receipt.objects.filter(group__in=_recent(facts)).order_by()
+    found: dict[int, dict[str, Counter]] = {}
+    by_pause = Case(When(group__payout__reason=PAUSED, then=True), default=False)
+    rows = counted.annotate(by_pause=by_pause).values_list("run", "status", "by_pause")
+    for run, status, is_paused, n in rows.annotate(Count("group", distinct=True)):
+        told = found.setdefault(run, {"receipts": Counter(), "paused_receipts": Counter()})
+        told["receipts"][status] += n
+        told["paused_receipts"][status] += n if is_paused else 0
     return found
 
 

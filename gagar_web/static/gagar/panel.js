@@ -88,14 +88,15 @@ window.gagarPanel = (() => {
       return look.smooth ? [...raw, ...all.map((one) => ({ ...line(one, 0), points: { show: false } }))] : raw;
     }
 
-    /* The legend at a place of the data, or now: the newest number that each line has. */
+    /* The legend at a place of the data, or now: the newest number of the first line, and the others' beside it. */
     legend(index, others) {
       const isNow = index === null || index === undefined;
       const newest = (line) => line?.findLast((v) => v !== null && v !== undefined);
       const isBare = this.shown.length > 0 && !this.data.slice(1).some((line) => newest(line) !== undefined);
       this.figure.querySelector("[data-no-number]").hidden = !isBare;
-      const at = (line) => (isNow ? newest(line) : line?.[index]);
       const lines = this.isBands ? [...this.data.slice(1)].reverse() : this.data.slice(1);
+      const last = lines[0]?.findLastIndex((v) => v !== null && v !== undefined) ?? -1;
+      const at = (line) => (isNow ? (line?.[last] ?? newest(line)) : line?.[index]);
       let below = 0;
       this.shown.forEach((item, i) => {
         let v = at(lines[i]);

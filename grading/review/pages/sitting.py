@@ -246,7 +246,8 @@ def clock_of(group: RolloutGroup, now, *, is_valid: bool) -> Clock | None:
         return None
     phase = group.graded_at if group.state in AWAITING_REVIEW else group.completed_at
     total = (group.deadline - phase).total_seconds() if phase and group.deadline > phase else None
-    words = "then the verdict counts" if is_valid else "then outcome advantages go out"
+    counts = is_valid and not group.run.paused and group.policy != Policy.SHADOW  # as `decisions.chosen_by_policy`
+    words = "then the verdict counts" if counts else "then outcome advantages go out"
     if group.state == GroupState.COLLECTING:
         words = "then it counts as it is"
     return Clock(max(0.0, (group.deadline - now).total_seconds()), total, words)

@@ -11,7 +11,7 @@ from grading.errors import WrongState
 from grading.models import Decision, RolloutGroup
 from grading.review import deadlines, decisions
 from grading.states import DecisionKind, GroupState, Policy
-from tests.factories import make_group, make_life, make_run
+from tests.factories import make_group, make_life, make_run, make_user
 from tests.verdicts import add_verdict
 
 pytestmark = pytest.mark.django_db
@@ -74,3 +74,25 @@ def test_groups_are_moved_together_only_as_they_were_read():
         decisions.decide_all([decisions.Choice(group, DecisionKind.FALLBACK, "test") for group in groups])
     assert not Decision.objects.exists()
     assert RolloutGroup.objects.get(pk=groups[0].pk).state == GroupState.GRADED
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "then the verdict counts"),
+        ({"paused": True}, "then outcome advantages go out"),
+    ],
+)
+def test_the_clock_says_what_its_end_will_decide(client, fields, words):
+    run = make_run(policy=Policy.MANUAL, **fields)
+    review_by = clock.now() + timedelta(seconds=60)
+    group = make_group(
+        run=run, state=GroupState.GRADED, held=True, hold_reason="policy manual", outcomes="PPF", review_by=review_by
+    )
+    add_verdict(group)
+    client.force_login(make_user(role="reviewer", team=run.team))
+    assert words in client.get(f"/groups/{group.pk}/").content.decode()
+    RolloutGroup.objects.update(review_by=clock.now() - timedelta(seconds=1))
+    deadlines.sweep()
+    kind = RolloutGroup.objects.get().decisions.get().kind
+    assert kind == (DecisionKind.FALLBACK if fields else DecisionKind.VERDICT)

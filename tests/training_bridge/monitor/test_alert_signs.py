@@ -134,8 +134,9 @@ def test_a_silent_job_fires_and_a_job_in_a_long_step_does_not(monkeypatch):
 def test_late_receipts_fire_and_applied_ones_do_not(monkeypatch):
     late, _ = live_run(receipts=("too_late", "applied", "applied"))
     in_time, _ = live_run(receipts=("superseded", "applied", "applied"))
+    paused, _ = live_run(receipts=("too_late", "applied", "applied"), fallback=1.0, reason="paused")
     seen_twice(monkeypatch)
-    assert (open_signs(late), open_signs(in_time)) == (["late"], [])
+    assert (open_signs(late), open_signs(in_time), open_signs(paused)) == (["late"], [], [])
     assert "33 % (n = 9 receipts)" in Alert.objects.get().words
 
 

@@ -78,6 +78,18 @@ def test_own_numbers_that_were_rolled_back_are_not_counted_as_used():
     assert placed(run) == {"not used": 1, "own numbers": 1}
 
 
+def test_a_use_that_a_later_life_tells_again_says_whose_word_each_is(client):
+    run = make_run()
+    group = deliver_group(run, step=1, life=lives.issue_life(run))
+    Job(group.life).receipt(group, "applied", step=2)
+    client.force_login(make_user(role="viewer", team=run.team))
+    page = f"/groups/{group.pk}/deliveries"
+    assert "applied at step 2<" in client.get(page).content.decode()
+    Job(lives.issue_life(run)).receipt(group, "applied", step=2)
+    text = client.get(page).content.decode()
+    assert "applied at step 2, life 1<" in text and "applied at step 2, life 2<" in text and "in them once" in text
+
+
 def test_the_words_of_an_older_epoch_still_count():
     run = make_run()
     life = make_life(run=run)
