@@ -17,7 +17,7 @@ from training_bridge.monitor.alert_looks import Look, Seen, look, newest
 from training_bridge.monitor.alert_moves import FIRE
 from training_bridge.monitor.alert_rules import rules_of
 from training_bridge.monitor.alert_signs import SIGNS, Rule
-from training_bridge.monitor.alert_values import is_worse
+from training_bridge.monitor.alert_values import is_bad, is_worse
 from training_bridge.monitor.standing import Standing, standings
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,10 @@ def _resolve_sign(here: Standing, seen: Seen) -> None:
 def _go_on(run: Run, seen: Seen) -> None:
     """The newest value of an alert that stays open, and its worst."""
     alert = Alert.objects.filter(run=run, sign=seen.sign.key, state__in=OPEN_STATES).first()
-    words, value = seen.words[:300], seen.found.value
+    words, value = seen.words, seen.found.value
+    if not is_bad(seen.sign, seen.rule, value):
+        words += "; within its bounds now, ends if it stays there"
+    words = words[:300]
     if alert is None or alert.words == words:
         return
     worst = value if is_worse(seen.sign, value, alert.worst) else alert.worst

@@ -140,6 +140,15 @@ def test_late_receipts_fire_and_applied_ones_do_not(monkeypatch):
     assert "33 % (n = 9 receipts)" in Alert.objects.get().words
 
 
+def test_an_alert_that_is_good_again_and_not_over_yet_says_so(monkeypatch):
+    run, steps = live_run(receipts=("too_late", "applied", "applied"))
+    seen_twice(monkeypatch)
+    steps.add(12, receipts=("applied", "applied", "applied"))
+    alerting.watch()
+    alert = Alert.objects.get(run=run)
+    assert alert.state == "firing" and alert.words.startswith("0 %") and "within its bounds now" in alert.words
+
+
 def test_rows_that_wait_for_a_connected_job_fire_and_rows_of_a_moment_ago_do_not(monkeypatch):
     stuck, fresh = live_run()[0], live_run()[0]
     for run, seconds in ((stuck, 60), (fresh, 1)):
