@@ -14,7 +14,7 @@ from grading.states import EndReason, Outcome
 from grading.templatetags.figures import fixed
 
 EMPTY_ROWS = 2
-TITLE_CHARS = 160
+TITLE_CHARS = 300
 END_WORDS = {
     EndReason.FILTERED_ALL_PASSED: "Every valid rollout passed, so the group does not train.",
     EndReason.FILTERED_ALL_FAILED: "No valid rollout passed, so the group does not train.",
@@ -26,10 +26,21 @@ END_WORDS = {
 
 
 def title_of(statement: str) -> str:
-    """The first line of a task's statement that says something, without terminal codes and hidden characters."""
-    first = next((line.strip(" #*\t\r") for line in statement.splitlines() if line.strip(" #*\t\r")), "")
-    first = visible(plain(first[: 4 * TITLE_CHARS]))
-    return first if len(first) <= TITLE_CHARS else f"{first[:TITLE_CHARS]}…"
+    """The first paragraph of a task's statement on one line, without terminal codes and hidden characters.
+
+    Statements are wrapped by hand as often as not: their first line alone stops in mid-sentence. A heading is its
+    line alone.
+    """
+    said = []
+    for line in statement[: 8 * TITLE_CHARS].splitlines():
+        words = line.strip(" #*\t\r")
+        if said and (not words or line.lstrip().startswith(("#", "```", "---", "==="))):
+            break
+        said += [words] * bool(words)
+        if line.lstrip().startswith("#") and words:
+            break
+    title = visible(plain(" ".join(said)))
+    return title if len(title) <= TITLE_CHARS else f"{title[:TITLE_CHARS]}…"
 
 
 def group_page(
