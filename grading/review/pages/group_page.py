@@ -15,6 +15,7 @@ from grading.templatetags.figures import fixed
 
 EMPTY_ROWS = 2
 TITLE_CHARS = 300
+ID_CHARS = 9  # of a rollout's own id, where a narrow list names it
 END_WORDS = {
     EndReason.FILTERED_ALL_PASSED: "Every valid rollout passed, so the group does not train.",
     EndReason.FILTERED_ALL_FAILED: "No valid rollout passed, so the group does not train.",
@@ -155,7 +156,9 @@ def letter_choices(sitting: Sitting, table: dict) -> list[dict]:
     choices = []
     for t in sitting.trajectories:
         words = ranked.get(t.letter) or (OUTCOME_WORDS[t.outcome] if not t.integrity else f"confirmed {t.integrity}")
-        choices.append({"letter": t.letter, "words": f"{words} · {t.external_id}" if sitting.is_revealed else words})
+        id = t.external_id if sitting.is_revealed else ""
+        end = f"…{id[-ID_CHARS:]}" if len(id) > ID_CHARS + 1 else id  # ids of a group differ in their ends
+        choices.append({"letter": t.letter, "words": " · ".join(filter(None, (words, end))), "whole": id})
     return choices
 
 
