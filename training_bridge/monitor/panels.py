@@ -8,6 +8,16 @@ from training_bridge.monitor.metrics import OTHERS, other_names
 GAIN, WARN, DANGER = "var(--gain)", "var(--warn)", "var(--danger)"
 CSS = ("series-1", "series-2", "series-3", "series-4")
 COLOURS = ("accent", "gain", "loss", "ink-3")
+WORDS = {  # what the word of a legend stands for, where the word alone does not say it
+    "regime_exact": "sums kept exactly: λ gives the passes back what their factors take",
+    "regime_bounded": "λ would have to be higher than its cap: a part of the credit is not given back",
+    "regime_fallback": "no verdict counted: outcome advantages went out",
+    "regime_other": "filtered, excluded or ineligible groups, and those of the methods baseline and clip",
+    "fallback_deadline": "the deadline passed before a verdict counted",
+    "fallback_grader": "the grader gave no valid verdict",
+    "fallback_other": "the run was paused or only shadows its grader, or a person let them fall back",
+    "fallback_own": "the job used its own advantages before the rows came",
+}
 INTERVAL = ("pass_rate_low", "pass_rate_high")
 
 
@@ -18,13 +28,15 @@ def _mix(colour: str, percent: int) -> str:
 def _lines(*named: tuple[str, str], dash: Sequence[str] = ()) -> list[dict]:
     return [
         {"series": series, "label": label, "colour": COLOURS[i], "css": CSS[i], "dash": series in dash}
+        | {"words": WORDS.get(series, "")}
         for i, (series, label) in enumerate(named)
     ]
 
 
 def _bands(*named: tuple[str, str, str, str]) -> list[dict]:
     return [
-        {"series": s, "label": label, "colour": colour, "css": css, "dash": False} for s, label, colour, css in named
+        {"series": s, "label": label, "colour": colour, "css": css, "dash": False, "words": WORDS.get(s, "")}
+        for s, label, colour, css in named
     ]
 
 
@@ -74,7 +86,7 @@ CREDIT = [
     _panel(
         "weights", "Lambda and factors", "redistributed groups",
         _lines(
-            ("lambda_mean", "lambda, mean"), ("factor_mean", "factor, mean"), ("lambda_highest", "highest lambda"),
+            ("lambda_mean", "λ, mean"), ("factor_mean", "factor, mean"), ("lambda_highest", "λ, highest"),
             dash=("lambda_highest",),
         ), low=0,
     ),
