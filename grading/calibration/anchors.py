@@ -104,21 +104,26 @@ def why_due(run: Run) -> str:
     return "a week has passed" if clock.now() - same[0].at >= EVERY else ""
 
 
+def why_no_round(run: Run) -> str:
+    """Why no round can start, however due; "" if one can."""
+    if run.grader not in GRADERS:
+        return f"run {run} is graded by {run.grader}: only graders of this server grade anchors by themselves"
+    return "" if _gradable(run.team).exists() else f"team {run.team} has no anchor to grade: choose or draw some first"
+
+
+def _gradable(team: Team):
+    return of_team(team).filter(group__state__in=ENDED, group__end_reason="")
+
+
 @transaction.atomic
 def start(run: Run, *, why: str, by: str) -> AnchorRound:
     """Queue one grading of each anchor of the team. Raises WrongState while there is none, or no grader to ask."""
     run = Run.objects.select_for_update(of=("self",)).select_related("team").get(pk=run.pk)
-    if run.grader not in GRADERS:
-        raise WrongState(
-            f"run {run} is graded by {run.grader}: only graders of this server grade anchors by themselves"
-        )
-    groups = [anchor.group for anchor in of_team(run.team).select_related("group")]
-    groups = [group for group in groups if group.state in ENDED and not group.end_reason]
-    if not groups:
-        raise WrongState(f"team {run.team} has no anchor to grade: choose or draw some first")
+    if why_not := why_no_round(run):
+        raise WrongState(why_not)
     round = AnchorRound.objects.create(run=run, fingerprint=fingerprint(run), why=why[:200], asked_by=by)
-    for group in groups:
-        regrade.ask_for_round(group, round)
+    for anchor in _gradable(run.team).select_related("group"):
+        regrade.ask_for_round(anchor.group, round)
     wake.grading()
     return round
 

@@ -74,6 +74,7 @@ def drift_page(user, query: Mapping[str, str]) -> dict:
         "groups": len(rows),
         "chosen_groups": _behind(user, rows, streams, query) or _behind_anchors(user, anchored, query),
         "alarms": drift.alarms(found, stream, list(watched.items())),
+        "why_no_round": anchors.why_no_round(context["run"]) if context["run"] else "",
         "due": anchors.why_due(context["run"]) if context["run"] else "",
     }
 
