@@ -33,6 +33,9 @@ def history(request, pk, letter):
     rows = rollout_history.history_of(rollout, without_verdicts=sitting.is_hidden)
     for row in rows:
         row["words"], row["why"] = sitting.lettered(row["words"]), sitting.lettered(row["why"])
+        if "rank" in row["numbers"]:  # people count from 1, as the cards of the group's page do; the wire from 0
+            numbers = {**row["numbers"]}
+            row["numbers"] = {"place" if k == "rank" else k: v + (k == "rank") for k, v in numbers.items()}
         row["url"] = _url(sitting.group, row["link"])
     context = {
         "group": sitting.group,

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from grading.calibration.packing import Pack, hides_verdict, pack_of
+from grading.calibration.pages.knobs import named
 from grading.calibration.replay import replay
 from grading.calibration.rubric_form import typed_of
 from grading.calibration.sensitivity import NOISE, SCORE_NOISE, Turn, turns, with_noise
@@ -43,6 +44,7 @@ def knobs(run: Run, *, last: int) -> dict:
     ordered = sorted(rows.values(), key=lambda row: -row["share"])
     top = ordered[0]["share"] if ordered else 0
     for row in ordered:
+        row["named"] = named(row["knob"])
         row["width"] = round(120 * row["share"] / top, 1) if top else 0
     took_ms = 1000 * (perf_counter() - started)
     return {"run": run, "rows": ordered, "last": last, "took_ms": took_ms, **_counts(rollouts, pack)}

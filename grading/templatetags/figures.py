@@ -5,6 +5,7 @@ from datetime import datetime
 from django import template
 from django.utils import timezone
 
+from grading.integrity.registry import WORDS as DETECTORS
 from grading.review.diffs.text import visible
 from grading.review.pages.ansi import plain
 
@@ -99,6 +100,12 @@ def ago(value: datetime | None) -> str:
 def words(value) -> str:
     """A name of the wire as words: side_effects -> side effects."""
     return str(value).replace("_", " ")
+
+
+@register.filter
+def detector(name) -> str:
+    """A detector with what it looks for: H8, hidden tests, reference patch or environment read."""
+    return f"{name}, {DETECTORS[name]}" if name in DETECTORS else str(name)
 
 
 @register.filter

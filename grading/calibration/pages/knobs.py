@@ -27,6 +27,12 @@ WORDS = {
 }
 
 
+def named(knob: str) -> dict[str, str]:
+    """A number of a rubric as pages name it, and what it is: f_runner -> f runner-up, every T1 but its first."""
+    said, words = WORDS.get(knob.removeprefix("f_")) or WORDS.get(knob) or (knob.replace("_", " "), "")
+    return {"name": said, "words": words}
+
+
 def knobs_page(run: Run, query: Mapping[str, str]) -> dict:
     """Context of grading/calibration.html for one run. Nothing is replayed before a number is another."""
     base = _base(run, query)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django.db.models import Count, Q
 
+from grading.calibration.pages.knobs import named
 from grading.models import Gate, RubricVersion, Run
 from grading.scoring.criteria import CONSTANTS, CRITERIA, THRESHOLDS, Rubric
 
@@ -37,7 +38,10 @@ def _asked(text: str, found: list[RubricVersion]) -> RubricVersion | None:
 def compared(left: Rubric, right: Rubric) -> list[dict]:
     """Every number of two rubrics, with what differs."""
     return [
-        {"part": part, "rows": [{"name": n, "left": a, "right": b, "differs": a != b} for n, a, b in rows]}
+        {
+            "part": part,
+            "rows": [{"name": n, "named": named(n), "left": a, "right": b, "differs": a != b} for n, a, b in rows],
+        }
         for part, rows in (
             ("Weights", [(c, left.weights[i], right.weights[i]) for i, c in enumerate(CRITERIA)]),
             ("Tier thresholds", [(t, getattr(left, t), getattr(right, t)) for t in THRESHOLDS]),

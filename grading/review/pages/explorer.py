@@ -9,6 +9,7 @@ from itertools import combinations
 from django.db.models import Count, F, QuerySet
 
 from grading.integrity.registry import DETECTORS
+from grading.integrity.registry import WORDS as DETECTOR_WORDS
 from grading.models import Decision, Grading, Review, Signal, Trajectory, Verdict, VerdictCandidate
 from grading.models.groups import BY_INFLUENCE
 from grading.review import agreement, decisions, queue
@@ -99,7 +100,7 @@ CHOICES: dict[str, Choice] = {
         "signal",
         {"any": "any", "strong": "any strong"}
         | {
-            f"{name}{more}": f"{name}{words}"
+            f"{name}{more}": f"{name}{words}: {DETECTOR_WORDS[name]}"
             for name in DETECTORS
             for more, words in (("", ""), ("-strong", " strong"))
         },
