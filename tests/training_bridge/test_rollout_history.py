@@ -79,6 +79,7 @@ def test_the_page_is_reached_from_its_neighbours_and_by_id(client, reviewer):
     page = client.get(path).content.decode()
     for words in ("A is the plain one", "version 1: applied at step 9", "+0.360", "340", "as it was"):
         assert words in page, words
+    assert "<b>1</b>" in page.partition(">place<")[2][:40] and ">rank<" not in page  # on the wire rank is 0
     for name, args in (("trajectory", [group.pk, "A"]), ("history", [group.pk])):
         assert path in client.get(reverse(name, args=args)).content.decode()
     external_id = group.trajectories.get(letter="A").external_id

@@ -98,12 +98,16 @@ def test_the_second_round_is_compared_with_the_first_one(run, ann):
 def test_an_admin_chooses_draws_grades_and_reads_on_the_page(client, run, ann):
     client.force_login(ann)
     groups = [answered(run, {"A": 5, "B": 4}) for _ in range(3)]
+    page = client.get(f"/calibration/drift?run={run.public_id}")
+    assert "has no anchor to grade" in page.context["why_no_round"] and b"disabled title" in page.content
+    assert client.post(reverse("anchor-round", args=[run.public_id])).status_code == 409
     client.post(reverse("anchor-choose"), {"group": f"http://testserver/groups/{groups[0].pk}/"})
     client.post(reverse("anchor-draw", args=[run.team.slug]), {"n": "1", "seed": "3"})
     assert Anchor.objects.count() == 2
     client.post(reverse("anchor-round", args=[run.public_id]))
     job.drain()
     page = client.get(f"/calibration/drift?run={run.public_id}")
+    assert page.context["why_no_round"] == "" and b"disabled title" not in page.content
     assert page.context["versions"].tiers.groups == 2 and b"2 of 2" in page.content
     moved = [row["steady"]["tiers"] for row in page.context["anchors"]]  # of two candidates each
     assert sum(moved) / 4 == page.context["versions"].tiers.value
