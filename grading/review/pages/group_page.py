@@ -1,5 +1,8 @@
 """The review page: ranking, two candidates side by side, evidence, and what this person may do."""
 
+import re
+from os.path import commonprefix
+
 from grading.models import Trajectory
 from grading.review.correction_form import ABOUT, Posted, PostedCitation, read_citations
 from grading.review.diffs.text import visible
@@ -153,11 +156,12 @@ def letter_choices(sitting: Sitting, table: dict) -> list[dict]:
     ranked = {
         card.letter: f"T{lane.tier} {fixed(card.w)}" for lane in table["lanes"] if lane.tier for card in lane.cards
     }
+    shared = re.match(r".*[^A-Za-z0-9]|", commonprefix([t.external_id for t in sitting.trajectories]), re.DOTALL).end()
     choices = []
     for t in sitting.trajectories:
         words = ranked.get(t.letter) or (OUTCOME_WORDS[t.outcome] if not t.integrity else f"confirmed {t.integrity}")
         id = t.external_id if sitting.is_revealed else ""
-        end = f"…{id[-ID_CHARS:]}" if len(id) > ID_CHARS + 1 else id  # ids of a group differ in their ends
+        end = f"…{id[shared:][-ID_CHARS:]}" if len(id) > ID_CHARS + 1 else id  # what all ids share tells none apart
         choices.append({"letter": t.letter, "words": " · ".join(filter(None, (words, end))), "whole": id})
     return choices
 
