@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from grading.grader.material import CandidateMaterial
 from grading.integrity.events import event_text
-from grading.integrity.registry import DETECTORS, SIGNALS_KEPT, detect
+from grading.integrity.registry import DETECTORS, SIGNALS_KEPT, WORDS, detect
 from grading.integrity.rollout import Rollout
 from grading.review.anchors import Citation
 from grading.review.diffs.parse import parse_patch
@@ -137,3 +137,7 @@ def test_any_patch_events_and_log_give_signals_whose_places_resolve(patch, event
     material = CandidateMaterial("C", patch, parse_patch(patch))
     # a path that stands twice in one patch makes a line number mean two lines
     assert {material.resolve(s.place).state for s in found if s not in told} <= {"exact", "ambiguous"}
+
+
+def test_each_detector_is_named_in_words_too():
+    assert WORDS.keys() == DETECTORS.keys()
