@@ -150,6 +150,25 @@ def test_dialogs_open_by_key_and_close_by_escape(reviewing):
         expect(reviewing.locator(dialog)).to_be_hidden()
 
 
+@pytest.mark.parametrize(("key", "overlay"), [("x", "leak"), ("b", "broken"), ("F", "fall-back")])
+def test_keys_rest_behind_what_lies_over_the_page_wherever_the_focus_is(reviewing, key, overlay):
+    asked = []
+    reviewing.on("request", lambda request: request.method == "POST" and asked.append(request.url))
+    reviewing.keyboard.press(key)
+    reviewing.locator(f"#{overlay}-title").click()
+    expect(reviewing.locator(f"#{overlay}-title")).to_be_visible()
+    assert reviewing.evaluate("() => document.activeElement.matches('body')")
+    for other in ("a", "j", "5", "t", "x"):
+        reviewing.keyboard.press(other)
+    expect(reviewing.locator(f"#{overlay}")).to_be_visible()
+    expect(reviewing.locator(".candidate-card.is-focused, .score.is-edited")).to_have_count(0)
+    reviewing.keyboard.press("Escape")
+    expect(reviewing.locator(f"#{overlay}")).to_be_hidden()
+    reviewing.keyboard.press("t")
+    expect(reviewing.locator(".event-line").first).to_be_visible()
+    assert asked == []
+
+
 def test_keys_rest_while_a_reason_is_typed(reviewing):
     reason = reviewing.get_by_label("Reason").first
     reason.click()

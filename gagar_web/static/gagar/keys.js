@@ -1,10 +1,12 @@
 /* Every key has a visible button or link with data-key; a key clicks it. j and k walk the items of a [data-roving] list.
-   Keys rest in fields, in dialogs and with Ctrl, Alt, Meta. A score is a field that only eats digits. */
+   Keys rest in fields, behind whatever lies over the page and with Ctrl, Alt, Meta. A score is a field that only eats
+   digits. */
 (() => {
+  const OVER = "dialog[open], .target-overlay:target"; // the latter open without scripts too, so they are no dialogs
   const FIELD = "input:not(.score):not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
   const rests = (event) =>
     event.ctrlKey || event.metaKey || event.altKey || event.isComposing ||
-    Boolean(event.target.closest?.(FIELD) || document.querySelector("dialog[open]"));
+    Boolean(event.target.closest?.(FIELD) || document.querySelector(OVER));
 
   const visible = (element) => element.getClientRects().length > 0;
   const ready = (element) => !element.disabled && element.getAttribute("aria-disabled") !== "true";
