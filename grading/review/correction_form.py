@@ -5,7 +5,7 @@ Names are neutral letters; `drafts` knows which rollout a letter stands for.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from grading.review.anchors import Citation
@@ -18,6 +18,8 @@ KINDS = ("new", "old", "event", "result")
 ABOUT = (*CRITERIA, *FLAGS, "revision")
 SCORE = re.compile(r"score-([A-Z]+)-([a-z_]+)")
 PLACE = re.compile(r"place-([A-Z]+)")
+DRAWN = re.compile(r"drawn-([A-Z]+)")
+SEAT = re.compile(r"([1-3])-(\d{1,9})")
 CITED = re.compile(r"cite-(\d{1,3})-place")
 LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 WHOLE = re.compile(r"\d{1,9}")
@@ -39,7 +41,10 @@ class PostedCitation:
 
 @dataclass(frozen=True)
 class Posted:
-    """A whole form. `scores` holds what was typed too, so that a page can show it again; `errors` are sentences."""
+    """A whole form. `scores` holds what was typed too, so that a page can show it again; `errors` are sentences.
+
+    `drawn`: the tier and place that the page gave a card by itself. Only a place that differs from it was typed.
+    """
 
     verdict: int | None
     reason: str
@@ -48,6 +53,7 @@ class Posted:
     places: Mapping[str, int]
     citations: tuple[PostedCitation, ...]
     errors: tuple[str, ...]
+    drawn: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def read_form(fields: Fields) -> Posted:
@@ -70,6 +76,7 @@ def read_form(fields: Fields) -> Posted:
         places=_places(fields, errors),
         citations=citations,
         errors=tuple(errors),
+        drawn=_drawn(fields),
     )
 
 
@@ -113,6 +120,11 @@ def _places(fields: Fields, errors: list[str]) -> dict[str, int]:
         elif typed:
             errors.append(f"{found[1]} place: got {typed[:20]!r}, expected a whole number from 1 on")
     return places
+
+
+def _drawn(fields: Fields) -> dict[str, tuple[int, int]]:
+    seats = {found[1]: SEAT.fullmatch(_one(fields, name)) for name in fields if (found := DRAWN.fullmatch(name))}
+    return {letter: (int(seat[1]), int(seat[2])) for letter, seat in seats.items() if seat}
 
 
 def read_citations(fields: Fields) -> tuple[PostedCitation, ...]:

@@ -99,14 +99,15 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
         followers={},
     )
     typed = said.places
-    said = with_twins(said, standing.entries, standing.seats, standing.twins)
+    drawn = {**standing.seats, **{by_letter[one]: seat for one, seat in posted.drawn.items() if one in by_letter}}
+    said = with_twins(said, standing.entries, drawn, standing.twins)
     edited = {id: _edited(entry, said) for id, entry in standing.entries.items()}
     by_hand = {*said.scores, *said.flags}
     order, grades, unmoved, kept = None, None, {}, {}
     if all(map(is_scored, edited.values())):
         candidates = [as_candidate(entry) for entry in edited.values()]
         by_score = rank(candidates, standing.rubric)
-        still = wanted_order(by_score, standing.seats, {}, edited=by_hand)
+        still = wanted_order(by_score, standing.seats, drawn, {}, edited=by_hand)
         unmoved = {
             id: place
             for tier in TIERS
@@ -114,7 +115,7 @@ def draft_of(standing: Standing, posted: Posted) -> Draft:
             for id in tied
         }
         kept = _kept_places(by_score, typed, said.places)
-        order = wanted_order(by_score, standing.seats, said.places, edited=by_hand)
+        order = wanted_order(by_score, standing.seats, drawn, said.places, edited=by_hand)
         grades = grade(candidates, standing.rubric, order)
     return Draft(
         standing, said.scores, said.flags, order, said.citations, posted.reason, edited, grades, unmoved,
@@ -147,13 +148,13 @@ def rebased(posted: Posted, *, seen: Standing, newest: Standing) -> Posted:
         scores[letter] = {c: own.get(c, entry.scores.get(c, "")) for c in CRITERIA}
         set_now = {flag: bool(entry.flags.get(flag)) for flag in FLAGS} | dict(own_flags.get(id, {}))
         flags[letter] = frozenset(flag for flag, raised in set_now.items() if raised)
-        was, now = seen.seats.get(id), newest.seats.get(id)
+        was, now = posted.drawn.get(letter) or seen.seats.get(id), newest.seats.get(id)
         typed = posted.places.get(letter)
         if typed is not None and was and typed != was[1]:
             places[letter] = typed
         elif now:
             places[letter] = now[1]
-    return replace(posted, verdict=newest.verdict.pk, scores=scores, flags=flags, places=places)
+    return replace(posted, verdict=newest.verdict.pk, scores=scores, flags=flags, places=places, drawn={})
 
 
 def _score_edits(standing: Standing, posted: Posted) -> dict[str, dict[str, int]]:
@@ -203,32 +204,43 @@ def as_candidate(entry: CandidateReply) -> Candidate:
     return Candidate(entry.id, scores, frozenset(f for f, raised in entry.flags.items() if raised and f in FLAGS))
 
 
-def wanted_order(by_score: Ranking, seats: Seats, places: Mapping[str, int], *, edited: set[str]) -> Order | None:
+def wanted_order(
+    by_score: Ranking, seats: Seats, drawn: Seats, places: Mapping[str, int], *, edited: set[str]
+) -> Order | None:
     """The order that the places of a form ask for; None where it is the order by weighted score.
 
-    A place counts only where it differs from the seen one of the same tier: a card that changed its tier, or was pushed
-    by one that did, follows its score.
+    A place counts only where it differs from the one that the page drew in the same tier: a card that changed its tier
+    since, or was pushed by one that did, follows its score.
     """
-    order = {tier: _tier_order(tier, by_score[tier], seats, places, edited) for tier in TIERS}
+    order = {tier: _tier_order(tier, by_score[tier], seats, drawn, places, edited=edited) for tier in TIERS}
     same = all(list(map(set, order[tier])) == list(map(set, by_score[tier])) for tier in TIERS)
     return None if same else {TIER_NAMES[tier]: groups for tier, groups in order.items()}
 
 
-def _tier_order(tier: int, tied_groups, seats: Seats, places: Mapping[str, int], edited: set[str]):
+def _tier_order(tier: int, tied_groups, seats: Seats, drawn: Seats, places: Mapping[str, int], *, edited: set[str]):
     members = [id for tied in tied_groups for id in tied]
-    stayed = [id for id in members if seats.get(id, (0, 0))[0] == tier]
-    if any(places.get(id, seats[id][1]) != seats[id][1] for id in stayed):
-        by_score = {id: n for n, tied in enumerate(tied_groups, 1) for id in tied}
-
-        def place(id: str) -> int:
-            typed = places.get(id)
-            is_new = id not in stayed and (typed is None or typed == seats.get(id, (0, 0))[1])
-            return by_score[id] if is_new or typed is None else typed
-
-        return _grouped({id: place(id) for id in members})
+    stayed = {id: drawn[id][1] for id in members if drawn.get(id, (0, 0))[0] == tier}
+    if any(places.get(id, place) != place for id, place in stayed.items()):
+        return _joined(_grouped({id: places.get(id, place) for id, place in stayed.items()}), tied_groups)
     untouched = not edited & set(members) and {id for id, seat in seats.items() if seat[0] == tier} == set(members)
     return _grouped({id: seats[id][1] for id in members}) if untouched and members else tied_groups
 
 
 def _grouped(place: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(id for id in place if place[id] == here) for here in sorted(set(place.values())))
+
+
+def _joined(moved, tied_groups) -> tuple[tuple[str, ...], ...]:
+    """The order of those whom a person moved, and those who came to the tier since where their scores put them."""
+    rank_of = {id: n for n, tied in enumerate(tied_groups) for id in tied}
+    order = list(moved)
+    for n, tied in enumerate(tied_groups):
+        if not (came := tuple(id for id in tied if not any(id in group for group in moved))):
+            continue
+        equal = next((at for at, group in enumerate(order) if {rank_of[id] for id in group} == {n}), None)
+        if equal is not None:
+            order[equal] += came
+        else:
+            below = (at for at, group in enumerate(order) if min(rank_of[id] for id in group) > n)
+            order.insert(next(below, len(order)), came)
+    return tuple(order)

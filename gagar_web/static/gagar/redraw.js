@@ -33,6 +33,7 @@
       if (field) review.put(field, last);
     }
     newer = [];
+    review.drawn();
     const field = caret && document.getElementById(caret[0]);
     if (field && document.activeElement !== field) field.focus({ preventScroll: true }); // it was in closed details
     if (field && caret[1]) field.setSelectionRange(...caret[1]);

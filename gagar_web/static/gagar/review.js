@@ -30,6 +30,9 @@
     return step.length > 0;
   }
 
+  /* What the server drew is nobody's edit: undo goes back to it. */
+  const drawn = () => fields().forEach((field) => seen.set(idOf(field), value(field)));
+
   function words(field) {
     const name = field.dataset.label || field.name;
     if (field.type === "checkbox") return `${name}: ${field.checked ? "set" : "removed"}`;
@@ -292,5 +295,5 @@
   });
   document.addEventListener("htmx:afterSettle", () => { markSides(); refresh(); catchUp(); });
   document.addEventListener("DOMContentLoaded", () => { markSides(); refresh(); });
-  window.gagarReview = { refresh, fields, idOf, value, edited, find, put, isDrawing: false, isLeaving: false };
+  window.gagarReview = { refresh, drawn, fields, idOf, value, edited, find, put, isDrawing: false, isLeaving: false };
 })();

@@ -36,6 +36,11 @@ def test_an_unchecked_flag_is_an_absent_field():
     assert read_form({"score-A-approach": ["4"]}).flags == {"A": frozenset()}
 
 
+def test_a_form_says_where_the_page_drew_a_card():
+    fields = {"drawn-A": ["1-2"], "drawn-B": ["4-1"], "drawn-C": ["x"], "drawn-d": ["1-1"]}
+    assert read_form(fields).drawn == {"A": (1, 2)}
+
+
 @pytest.mark.parametrize("typed", ["", "0", "6", "4.5", "five", "-1", "1e3", "٣x"])
 def test_a_score_that_is_none_is_said_and_kept_as_typed(typed):
     form = read_form({"score-C-precision": [typed]})

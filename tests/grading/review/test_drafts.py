@@ -10,9 +10,9 @@ from tests.verdicts import add_verdict, held_group
 pytestmark = pytest.mark.django_db
 
 
-def posted(verdict=None, *, scores=None, flags=None, places=None) -> Posted:
+def posted(verdict=None, *, scores=None, flags=None, places=None, drawn=None) -> Posted:
     """A form as the page posts it: whoever is not named stays as the page shows it."""
-    return Posted(verdict, "because", scores or {}, flags or {}, places or {}, (), ())
+    return Posted(verdict, "because", scores or {}, flags or {}, places or {}, (), (), drawn or {})
 
 
 def whole(score: int, **changed) -> dict:
@@ -53,6 +53,39 @@ def test_places_split_a_tie_and_tie_across(group):
     assert letters(draft.order, group) == {"T1": [["B"], ["C"], ["A"]]}
     draft = draft_of(stand(group), posted(places={"B": 1, "C": 1, "A": 1}))
     assert letters(draft.order, group) == {"T1": [["A", "B", "C"]]}
+
+
+DRAWN_WITHOUT_A = {"A": (2, 1), "B": (1, 1), "C": (1, 1)}
+
+
+@pytest.fixture
+def led():
+    """A, B, C pass with 5, 4, 4: T1 is A, then B=C. The page was drawn while A stood in T2."""
+    group = held_group(outcomes="PPPF")
+    add_verdict(group, {"A": 5, "B": 4, "C": 4})
+    return group, {"scores": {"A": whole(5), "B": whole(4), "C": whole(4)}, "drawn": DRAWN_WITHOUT_A}
+
+
+def test_a_place_that_the_page_drew_by_itself_is_no_edit_when_a_score_is_taken_back(led):
+    group, form = led
+    draft = draft_of(stand(group), posted(places={"A": 1, "B": 1, "C": 1}, **form))
+    assert (draft.scores, draft.order) == ({}, None)
+    assert sorted(draft.factors.values()) == [0.9, 0.9, 1.0]
+
+
+def test_a_card_that_comes_back_to_its_tier_stands_by_its_score_between_those_that_were_moved(led):
+    group, form = led
+    draft = draft_of(stand(group), posted(places={"A": 1, "B": 1, "C": 2}, **form))
+    assert letters(draft.order, group) == {"T1": [["A"], ["B"], ["C"]]}
+
+
+def test_who_was_overtaken_has_moved_only_what_they_moved(led):
+    group, form = led
+    seen = stand(group)
+    mine = posted(seen.verdict.pk, places={"A": 1, "B": 1, "C": 1}, **form)
+    add_verdict(group, {"A": 5, "B": 4, "C": 4})
+    again = rebased(mine, seen=seen, newest=stand(group))
+    assert (again.places, again.drawn) == ({"A": 1, "B": 2, "C": 2}, {})
 
 
 def test_a_flag_is_set_and_taken_back(group):

@@ -1,0 +1,49 @@
+"""What a correction lists, and what is left of it when it is taken back."""
+
+import pytest
+from playwright.sync_api import expect
+
+from grading.models import Verdict
+from grading.review import decisions
+from tests.browser.rooms import enter, make_held, make_room, open_group
+
+
+def open_page(page, server, **fields):
+    user, run = make_room()
+    group = make_held(run, **fields)
+    enter(page, server, user)
+    open_group(page, server, group, "?left=C&right=A")
+    return group
+
+
+def lower_approach(page, letter: str, score: str) -> None:
+    with page.expect_response("**/draft"):
+        page.get_by_label(f"{letter} approach").fill(score)
+    page.get_by_label(f"{letter} approach").blur()
+
+
+@pytest.mark.parametrize("how", ["undone", "typed back"])
+def test_a_score_taken_back_leaves_no_edit_that_nobody_made(page, server, how):
+    group = open_page(page, server, scores={"A": 4, "B": 2, "C": 5})
+    factor = page.locator("#card-A .candidate-factor")
+    before = factor.inner_text()
+    lower_approach(page, "C", "3")
+    expect(page.locator("section.tier-2 #card-C")).to_be_visible()
+    expect(page.locator("#place-A")).to_have_value("1")
+    with page.expect_response("**/draft"):
+        page.keyboard.press("u") if how == "undone" else page.get_by_label("C approach").fill("5")
+    expect(page.locator("section.tier-1 #card-C")).to_be_visible()
+    expect(page.locator("[data-edit-list] li")).to_have_count(0)
+    expect(page.locator("#place-A")).to_have_value("2")
+    expect(factor).to_have_text(before)
+
+    page.get_by_label("C minimality").fill("4")
+    page.get_by_label("Reason").first.fill("it rewrites more than the task asks")
+    row = page.locator("[data-cite-row]").first
+    row.get_by_label("candidate").select_option("C")
+    row.get_by_label("what it shows").select_option("minimality")
+    row.get_by_label("place", exact=True).fill("app.py:2")
+    page.get_by_role("button", name="Save correction").click()
+    expect(page.get_by_text("Your correction is saved")).to_be_visible()
+    assert Verdict.objects.count() == 2
+    assert decisions.newest_verdict(group).candidates.get(trajectory__letter="C").tier == 1
