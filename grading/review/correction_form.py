@@ -18,7 +18,7 @@ KINDS = ("new", "old", "event", "result")
 ABOUT = (*CRITERIA, *FLAGS, "revision")
 SCORE = re.compile(r"score-([A-Z]+)-([a-z_]+)")
 PLACE = re.compile(r"place-([A-Z]+)")
-DRAWN = re.compile(r"drawn-([A-Z]+)")
+DRAWN = re.compile(r"drawn-([A-Z]+)")  # and with a score's name: what the page drew there because a twin has it
 SEAT = re.compile(r"([1-3])-(\d{1,9})")
 CITED = re.compile(r"cite-(\d{1,3})-place")
 LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
@@ -43,6 +43,7 @@ class PostedCitation:
 class Posted:
     """A whole form. `scores` holds what was typed too, so that a page can show it again; `errors` are sentences.
 
+    A score that a page drew because a twin has it is left out: it is typed nowhere and follows the twin.
     `drawn`: the tier and place that the page gave a card by itself. Only a place that differs from it was typed.
     """
 
@@ -94,6 +95,8 @@ def _scores(fields: Fields, errors: list[str]) -> dict[str, dict[str, int | str]
         letter, criterion = found[1], found[2]
         typed = _one(fields, name).strip()
         mine = scores.setdefault(letter, {})
+        if typed and typed == _one(fields, f"drawn-{letter}-{criterion}"):
+            continue
         if WHOLE.fullmatch(typed) and LOWEST <= int(typed) <= HIGHEST:
             mine[criterion] = int(typed)
         else:

@@ -8,7 +8,7 @@ from grading.grader.wire import read
 from grading.models import RolloutGroup, Trajectory, Verdict, VerdictCandidate
 from grading.review import decisions
 from grading.review.correction_form import Posted
-from grading.review.twins import Said, twins_of, with_twins
+from grading.review.twins import Followers, Said, twins_of, with_twins
 from grading.scoring.criteria import CRITERIA, FLAGS, HIGHEST, LOWEST, Candidate, Rubric
 from grading.scoring.grades import Grades, grade
 from grading.scoring.ranks import Ranking, rank
@@ -48,7 +48,17 @@ class Draft:
     unmoved: Mapping[str, int]  # the place each one has if nobody moves a card; empty while there are no grades
     errors: tuple[str, ...]
     typed: Mapping[str, int]  # the places of a tier where a twin was taken along: fields keep what a person moved
-    followers: Mapping[str, tuple[str, ...]]  # edited candidate -> the twins that take its edits over
+    followers: Followers
+
+    @property
+    def taken(self) -> dict[str, dict[str, int]]:
+        """The scores that candidates take over from a twin."""
+        taken: dict[str, dict[str, int]] = {}
+        for claims in self.followers.values():
+            for about, twins in claims.items():
+                for twin in twins if about in CRITERIA else ():
+                    taken.setdefault(twin, {})[about] = self.scores[twin][about]
+        return taken
 
     @property
     def factors(self) -> dict[str, float] | None:

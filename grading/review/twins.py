@@ -11,18 +11,22 @@ from grading.grader.shape import CandidateReply, Cited
 
 ORDER = "revision"
 Edits = Mapping[str, Mapping[str, Any]]  # external id -> what changes
+Followers = Mapping[str, Mapping[str, tuple[str, ...]]]
 Citations = Mapping[str, tuple[Cited, ...]]
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a form changes, by external id; `places` are counted from 1. `followers`: who takes over edits of whom."""
+    """What a form changes, by external id; `places` are counted from 1.
+
+    `followers`: edited candidate -> criterion, flag or ORDER -> the twins that take this edit over.
+    """
 
     scores: Edits
     flags: Edits
     places: Mapping[str, int]
     citations: Citations
-    followers: Mapping[str, tuple[str, ...]]
+    followers: Followers
 
 
 def twins_of(patches: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -67,16 +71,11 @@ def with_twins(
             continue
         else:
             mine[about] = value
-        followers.setdefault(source, {})[twin] = None
+        claims = followers.setdefault(source, {})
+        claims[about] = (*claims.get(about, ()), twin)
         moved = (replace(c, citation=replace(c.citation, candidate=twin)) for c in _cited(citations, source, about))
         citations[twin] = tuple(dict.fromkeys((*citations.get(twin, ()), *moved)))
-    return Said(
-        scores,
-        flags,
-        places,
-        {id: cs for id, cs in citations.items() if cs},
-        {id: tuple(t) for id, t in followers.items()},
-    )
+    return Said(scores, flags, places, {id: cs for id, cs in citations.items() if cs}, followers)
 
 
 def _claims(edits: Edits, citations: Citations, entries: Mapping[str, CandidateReply], twins, value_of) -> Iterator:

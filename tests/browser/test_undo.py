@@ -1,11 +1,13 @@
 """What a correction lists, and what is left of it when it is taken back."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from grading.models import Verdict
 from grading.review import decisions
-from tests.browser.rooms import enter, make_held, make_room, open_group
+from tests.browser.rooms import enter, make_held, make_room, open_group, small_patch, wide_patch
 
 
 def open_page(page, server, **fields):
@@ -47,3 +49,28 @@ def test_a_score_taken_back_leaves_no_edit_that_nobody_made(page, server, how):
     expect(page.get_by_text("Your correction is saved")).to_be_visible()
     assert Verdict.objects.count() == 2
     assert decisions.newest_verdict(group).candidates.get(trajectory__letter="C").tier == 1
+
+
+def test_a_twin_shows_the_score_it_takes_over_and_the_list_names_it(page, server):
+    patches = [small_patch(), wide_patch(), small_patch(), small_patch("43"), b""]
+    open_page(page, server, scores={"A": 5, "B": 4, "C": 5}, patches=patches)
+    twin, own = page.get_by_label("C minimality"), page.get_by_label("A minimality")
+    own.fill("2")
+    expect(twin).to_have_value("2")
+    expect(twin).to_have_class(re.compile("is-taken"))
+    assert page.locator("#card-A .candidate-w").inner_text() == page.locator("#card-C .candidate-w").inner_text()
+    listed = page.locator("[data-edit-list] li")
+    expect(listed).to_have_text(["A minimality 5 → 2, and of C, the identical patch"])
+    own.fill("3")
+    expect(twin).to_have_value("3")
+    twin.fill("4")  # an edit of its own ends what it took over
+    expect(page.locator(".ranking-head")).to_contain_text("your draft, not saved")
+    expect(listed).to_have_text(["C minimality 5 → 4", "A minimality 5 → 3"])  # as the cards stand
+    page.get_by_role("button", name="Undo").click()
+    expect(listed).to_have_text(["A minimality 5 → 3, and of C, the identical patch"])
+    expect(twin).to_have_value("3")
+    for _ in range(2):
+        page.get_by_role("button", name="Undo").click()
+    expect(listed).to_have_count(0)
+    expect(twin).to_have_value("5")
+    expect(own).to_have_value("5")

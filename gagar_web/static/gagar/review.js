@@ -23,7 +23,7 @@
       const id = idOf(field);
       const before = seen.has(id) ? seen.get(id) : field.dataset.was;
       if (before === value(field)) continue;
-      step.push({ id, before });
+      step.push({ id, before: before === field.dataset.was ? null : before }); // null: no edit, whatever is drawn by then
       seen.set(id, value(field));
     }
     if (step.length) undone.push(step);
@@ -35,8 +35,9 @@
 
   function words(field) {
     const name = field.dataset.label || field.name;
-    if (field.type === "checkbox") return `${name}: ${field.checked ? "set" : "removed"}`;
-    return `${name} ${field.dataset.was || "–"} → ${field.value || "–"}`;
+    const too = field.dataset.moved ? `, and of ${field.dataset.moved}, the identical patch` : "";
+    if (field.type === "checkbox") return `${name}: ${field.checked ? "set" : "removed"}${too}`;
+    return `${name} ${field.dataset.was || "–"} → ${field.value || "–"}${too}`;
   }
 
   const wrong = (field) => window.gagarNumbers.wrong(field);
@@ -95,8 +96,8 @@
     for (const { id, before } of undone.pop() || []) {
       const field = find(id);
       if (!field) continue;
-      put(field, before);
-      seen.set(id, before);
+      put(field, before ?? field.dataset.was);
+      seen.set(id, value(field));
       if (field.name.startsWith("place-")) lanes.add(field.closest(".candidate-card").parentElement);
     }
     for (const one of lanes) show(lane(one.firstElementChild));
@@ -175,48 +176,6 @@
     return true;
   }
 
-  // --- sides
-  let wanted = {}; // side -> letter, until the workbench shows it: a key may fall between two answers
-
-  function pick(side, letter) {
-    const select = document.querySelector(`select[name=${side}]`);
-    if (!select || ![...select.options].some((option) => option.value === letter)) return false;
-    wanted[side] = letter;
-    select.value = letter;
-    select.dispatchEvent(new Event("change", { bubbles: true }));
-    return true;
-  }
-
-  function cycle(side, by) {
-    const select = document.querySelector(`select[name=${side}]`);
-    if (!select) return false;
-    const other = document.querySelector(`select[name=${side === "left" ? "right" : "left"}]`)?.value; // never twice
-    const here = wanted[side] ?? select.value;
-    const letters = [...select.options].map((option) => option.value).filter((one) => one !== other || one === here);
-    const at = letters.indexOf(here);
-    return pick(side, letters[(at + by + letters.length) % letters.length]);
-  }
-
-  function catchUp() {
-    const bench = document.getElementById("workbench");
-    const missed = Object.entries(wanted).filter(([side, letter]) => bench && bench.dataset[side] !== letter);
-    wanted = {};
-    for (const [side, letter] of missed) pick(side, letter);
-  }
-
-  function markSides() {
-    const bench = document.getElementById("workbench");
-    if (!bench) return;
-    for (const card of document.querySelectorAll(".candidate-card[data-letter]")) {
-      for (const side of ["left", "right"]) {
-        const on = bench.dataset[side] === card.dataset.letter;
-        card.classList.toggle(`is-${side}`, on);
-        const mark = card.querySelector(`.side-mark[data-side=${side}]`);
-        if (mark) mark.hidden = !on;
-      }
-    }
-  }
-
   function fold(toggle, open) {
     const rows = toggle.closest("tbody")?.nextElementSibling;
     if (!rows) return;
@@ -249,8 +208,6 @@
       (!event.shiftKey && key === "ArrowRight" && criterion(1)) ||
       (key === "=" && card && (move(card, "tie"), true)) ||
       (key === "/" && card && !document.querySelector("[data-key='/']") && (move(card, "split"), true)) ||
-      ("[]".includes(key) && cycle("left", key === "[" ? -1 : 1)) ||
-      ("{}".includes(key) && cycle("right", key === "{" ? -1 : 1)) ||
       ((key === "e" || key === "E") && stepEvidence(key === "e" ? 1 : -1));
     if (done) event.preventDefault();
   });
@@ -281,9 +238,6 @@
     if (toggle) fold(toggle, toggle.getAttribute("aria-expanded") !== "true");
     const shift = at("[data-move]");
     if (shift) move(shift.closest(".candidate-card"), shift.dataset.move);
-    const link = at("a[data-pick]");
-    if (!link || event.ctrlKey || event.metaKey) return;
-    if (pick(event.altKey ? "left" : link.dataset.pick, link.dataset.letter)) event.preventDefault();
   });
 
   document.addEventListener("focusin", (event) => {
@@ -293,7 +247,7 @@
   addEventListener("beforeunload", (event) => {
     if (!window.gagarReview.isLeaving && form() && fields().some(edited)) event.preventDefault();
   });
-  document.addEventListener("htmx:afterSettle", () => { markSides(); refresh(); catchUp(); });
-  document.addEventListener("DOMContentLoaded", () => { markSides(); refresh(); });
+  document.addEventListener("htmx:afterSettle", () => refresh());
+  document.addEventListener("DOMContentLoaded", () => refresh());
   window.gagarReview = { refresh, drawn, fields, idOf, value, edited, find, put, isDrawing: false, isLeaving: false };
 })();

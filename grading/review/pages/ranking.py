@@ -8,6 +8,7 @@ from grading.models import Trajectory
 from grading.review.correction_form import Posted
 from grading.review.drafts import Draft, as_candidate, is_ranked, is_scored
 from grading.review.pages.sitting import Sitting
+from grading.review.twins import ORDER
 from grading.scoring.criteria import CRITERIA, FLAGS
 from grading.scoring.grades import Grades, grade
 from grading.scoring.tiers import TIERS
@@ -36,6 +37,7 @@ class Card:
     tie_first: bool = False
     tie_last: bool = False
     twins: str = ""  # letters of those who submitted the identical patch
+    moved: str = ""  # letters of the twins that a move of this one takes along; scores and flags have theirs
 
 
 @dataclass
@@ -72,7 +74,7 @@ def _lanes(sitting: Sitting, ranked: list[Trajectory], draft: Draft | None, post
         for place, tied in enumerate(grades.ranking[lane.tier], 1):
             members = sorted(tied, key=in_order.index)
             for n, id in enumerate(members):
-                card = _card(entries[id], sitting, grades, place, posted)
+                card = _card(entries[id], sitting, grades, place, posted=posted, draft=draft)
                 if draft and id in draft.unmoved:
                     card.place = draft.typed.get(id, place)
                     card.was_place = draft.unmoved[id]  # pushed by a score is not moved by hand
@@ -80,7 +82,9 @@ def _lanes(sitting: Sitting, ranked: list[Trajectory], draft: Draft | None, post
                 lane.cards.append(card)
         lane.note = _note(lane)
     unscored = Lane(UNSCORED, "give every score to rank it")
-    unscored.cards = [_card(entries[id], sitting, grades, "", posted) for id in in_order if id not in grades.tier]
+    unscored.cards = [
+        _card(entries[id], sitting, grades, "", posted=posted, draft=draft) for id in in_order if id not in grades.tier
+    ]
     return [*lanes, unscored] if unscored.cards else lanes
 
 
@@ -96,36 +100,56 @@ def _grades(sitting: Sitting, entries: Mapping[str, CandidateReply], draft: Draf
     return grade(candidates, sitting.standing.rubric, order)
 
 
-def _card(entry: CandidateReply, sitting: Sitting, grades: Grades, place, posted: Posted | None) -> Card:
+def _card(
+    entry: CandidateReply, sitting: Sitting, grades: Grades, place, *, posted: Posted | None, draft: Draft | None
+) -> Card:
     id, letter = entry.id, sitting.letter_of[entry.id]
     was = sitting.standing.entries[id]
-    typed = posted.scores.get(letter, {}) if posted else {}
     raised = [flag for flag in FLAGS if entry.flags.get(flag)]
     ticked = posted.flags.get(letter, raised) if posted else raised  # as typed: what a twin takes over can be undone
     weighted = grades.weighted_score.get(id)
+    followers = draft.followers.get(id, {}) if draft else {}
+    moved = {about: ", ".join(sorted(sitting.letter_of[twin] for twin in twins)) for about, twins in followers.items()}
+    typed = posted.scores.get(letter, {}) if posted else {}
+    scores = _scores(entry, was, typed, draft.taken.get(id, {}) if draft else {})
     return Card(
         letter=letter,
         scores=[
-            {
-                "key": c,
-                "label": plain(c),
-                "value": typed.get(c, entry.scores.get(c, "")),
-                "was": was.scores.get(c, ""),
-                "reason": sitting.lettered(entry.reasons.get(c, "")),
-            }
-            for c in CRITERIA
+            score | {"reason": sitting.lettered(entry.reasons.get(c, "")), "moved": moved.get(c, "")}
+            for c, score in scores.items()
         ],
         w=None if weighted is None else float(weighted),
         factor=None if weighted is None else float(grades.factor[id]),
         flags=[{"label": plain(flag)} for flag in raised],
         flag_choices=[
-            {"key": flag, "label": plain(flag), "is_set": flag in ticked, "was": bool(was.flags.get(flag))}
+            {
+                "key": flag,
+                "label": plain(flag),
+                "is_set": flag in ticked,
+                "was": bool(was.flags.get(flag)),
+                "moved": moved.get(flag, ""),
+            }
             for flag in FLAGS
         ],
         place=place,
         was_place=sitting.standing.seats.get(id, (0, ""))[1],
+        moved=moved.get(ORDER, ""),
         twins=twins_words(sitting.by_letter[letter], sitting),
     )
+
+
+def _scores(entry: CandidateReply, was: CandidateReply, typed: Mapping, taken: Mapping[str, int]) -> dict[str, dict]:
+    """By criterion: as typed, or as a twin has it, which is then where an edit of one's own starts from."""
+    return {
+        c: {
+            "key": c,
+            "label": plain(c),
+            "value": taken.get(c, typed.get(c, entry.scores.get(c, ""))),
+            "was": taken.get(c, was.scores.get(c, "")),
+            "is_taken": c in taken,
+        }
+        for c in CRITERIA
+    }
 
 
 def twins_words(trajectory: Trajectory, sitting: Sitting) -> str:

@@ -36,7 +36,7 @@ def test_a_score_and_its_line_go_to_the_twin_and_to_nobody_else():
     said = carried(scores={"h": {"minimality": 2}}, citations={"h": (LINE,)})
     assert said.scores == {"h": {"minimality": 2}, "o": {"minimality": 2}}
     assert [c.citation.candidate for c in said.citations["o"]] == ["o"] and "a" not in said.citations
-    assert said.followers == {"h": ("o",)}
+    assert said.followers == {"h": {"minimality": ("o",)}}
 
 
 def test_a_flag_goes_to_the_twin():
@@ -118,6 +118,17 @@ def test_fields_keep_the_places_that_a_person_moved_so_that_the_next_move_goes_o
 def test_a_cited_event_separates_twins(group):
     fields = typed(cite={"kind": "event", "place": "0", "quote": "hidden.py"}, **{"score-A-minimality": "3"})
     assert saved(group, fields) == {"A": (2, 0), "B": (1, 0), "C": (1, 0)}
+
+
+def test_a_score_that_the_page_drew_for_a_twin_follows_and_is_no_edit_of_its_own(group):
+    drawn = {"score-B-minimality": "3", "drawn-B-minimality": "3"}
+    ids = {t.letter: t.external_id for t in group.trajectories.all()}
+    draft = draft_of(stand(group), read_form(typed(**{"score-A-minimality": "2"}, **drawn)))
+    assert draft.followers == {ids["A"]: {"minimality": (ids["B"],)}}
+    assert draft.taken == {ids["B"]: {"minimality": 2}}
+    assert draft_of(stand(group), read_form(typed(**{"score-A-minimality": "4"}, **drawn))).scores == {}
+    own = draft_of(stand(group), read_form(typed(**{"score-A-minimality": "3"}, **drawn | {"score-B-minimality": "2"})))
+    assert own.taken == {} and own.scores[ids["B"]] == {"minimality": 2}
 
 
 def test_who_was_overtaken_types_nothing_for_a_twin(group):
