@@ -53,7 +53,10 @@ def standing_panel(group: RolloutGroup) -> dict:
 
 
 def draft_panel(group: RolloutGroup, fields: Fields) -> dict:
-    """The numbers that saving and approving this form would deliver; an error in words where it cannot be graded."""
+    """The numbers that saving and approving this form would deliver; an error in words where it cannot be graded.
+
+    A form that edits nothing is no draft: what counts now is shown, as before the first edit.
+    """
     posted = read_form(fields)
     seen = group.verdicts.select_related("rubric").filter(pk=posted.verdict).first()
     trajectories = gather.counted(group)
@@ -61,8 +64,9 @@ def draft_panel(group: RolloutGroup, fields: Fields) -> dict:
     if standing is None:
         return refusal("There is no verdict to correct yet.", is_draft=True)
     draft = draft_of(standing, posted)
-    unread = any(not isinstance(score, int) for typed in posted.scores.values() for score in typed.values())
-    if draft.grades is None or unread:  # a citation that is half typed changes no number
+    if not draft.is_edited and not posted.is_unread:
+        return standing_panel(group)
+    if draft.grades is None or posted.is_unread:  # a citation that is half typed changes no number
         return refusal("; ".join(draft.errors) or "A candidate has no score yet.", is_draft=True)
     rubric = group.rubric or group.run.rubric
     try:

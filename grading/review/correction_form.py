@@ -56,6 +56,11 @@ class Posted:
     errors: tuple[str, ...]
     drawn: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether a score was typed that is none."""
+        return any(not isinstance(score, int) for typed in self.scores.values() for score in typed.values())
+
 
 def read_form(fields: Fields) -> Posted:
     """Read all that a correction may say.

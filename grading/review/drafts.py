@@ -51,6 +51,13 @@ class Draft:
     followers: Followers
 
     @property
+    def is_edited(self) -> bool:
+        """Whether it says anything else than the verdict that stands: a reason or a citation alone does not."""
+        ranking = self.grades.ranking if self.grades else {}
+        places = {id: n for groups in ranking.values() for n, tied in enumerate(groups, 1) for id in tied}
+        return bool(self.scores or self.flags or places != self.unmoved)
+
+    @property
     def taken(self) -> dict[str, dict[str, int]]:
         """The scores that candidates take over from a twin."""
         taken: dict[str, dict[str, int]] = {}

@@ -73,7 +73,7 @@ def draft(request, pk):
     sitting = Sitting(find_group(request, pk, Role.REVIEWER), request.user)
     posted = read_form(dict(request.POST.lists()))
     made = drafts.draft_of(sitting.standing, posted) if sitting.standing else None
-    context = {"group": sitting.group, "verdict": verdict_words(sitting), "is_draft": True}
+    context = {"group": sitting.group, "verdict": verdict_words(sitting)}
     sides = {side: {"letter": request.POST.get(side, "")} for side in ("left", "right")}
     # The fields stay fields, whoever claimed the group meanwhile: a disabled one would not be posted.
     context |= sides | may(sitting) | ranking(sitting, made, posted) | {"may_edit": True}
@@ -129,6 +129,11 @@ def _saved(request, sitting: Sitting, posted, step, **said) -> tuple[object | No
     return saved, redirect("group", sitting.group.pk)
 
 
+def _shown(request) -> dict[str, str]:
+    """What stood in the workbench of the page that posts, so that the answer shows the same."""
+    return {name: request.POST.get(name, "") for name in ("left", "right", "tab")}
+
+
 def _sentences(refused: BadInput, sitting: Sitting) -> tuple[str, ...]:
     """A refusal that lists problems, one a line."""
     if not isinstance(refused, corrections.NotValid):
@@ -140,7 +145,7 @@ def _sentences(refused: BadInput, sitting: Sitting) -> tuple[str, ...]:
 
 def _not_saved(request, sitting: Sitting, posted, errors: tuple[str, ...], *, status: int) -> HttpResponse:
     made = drafts.draft_of(sitting.standing, posted)
-    context = group_page(sitting, query=request.GET, draft=made, posted=posted, errors=errors) | {"may_edit": True}
+    context = group_page(sitting, query=_shown(request), draft=made, posted=posted, errors=errors) | {"may_edit": True}
     return render(request, "grading/group.html", context, status=status)
 
 
@@ -153,7 +158,7 @@ def _overtaken(request, sitting: Sitting, posted) -> HttpResponse:
         posted = drafts.rebased(posted, seen=was, newest=newest.standing)
     made = drafts.draft_of(newest.standing, posted)
     conflict = answers.conflict_table(newest, seen, made, posted.reason)
-    context = group_page(newest, query=request.GET, draft=made, posted=posted, conflict=conflict)
+    context = group_page(newest, query=_shown(request), draft=made, posted=posted, conflict=conflict)
     return render(request, "grading/group.html", context, status=Conflict.status)
 
 

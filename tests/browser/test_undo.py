@@ -38,6 +38,8 @@ def test_a_score_taken_back_leaves_no_edit_that_nobody_made(page, server, how):
     expect(page.locator("[data-edit-list] li")).to_have_count(0)
     expect(page.locator("#place-A")).to_have_value("2")
     expect(factor).to_have_text(before)
+    expect(page.locator(".ranking-head")).to_contain_text("verdict 1,")
+    expect(page.locator("#advantage-panel")).not_to_contain_text("with your draft")
 
     page.get_by_label("C minimality").fill("4")
     page.get_by_label("Reason").first.fill("it rewrites more than the task asks")
@@ -74,3 +76,26 @@ def test_a_twin_shows_the_score_it_takes_over_and_the_list_names_it(page, server
     expect(listed).to_have_count(0)
     expect(twin).to_have_value("5")
     expect(own).to_have_value("5")
+
+
+def test_a_refused_page_shows_the_draft_everywhere_and_the_same_sides(page, server, watch):
+    watch.expected_statuses = {400}
+    open_page(page, server, scores={"A": 5, "B": 4, "C": 5})
+    page.locator("select[name=right]").select_option("D")
+    expect(page.locator("#workbench[data-right=D]")).to_be_visible()
+    page.get_by_role("link", name=re.compile("^Tests")).click()
+    expect(page.locator("#workbench[data-tab=tests][data-right=D]")).to_be_visible()
+    page.get_by_label("C approach").fill("3")
+    page.get_by_label("Reason").first.fill("another way than the task's")
+    row = page.locator("[data-cite-row]").first
+    row.get_by_label("candidate").select_option("C")
+    row.get_by_label("place", exact=True).fill("nowhere.py:7")
+    expect(page.locator("#advantage-panel")).to_contain_text("with your draft")
+    after = page.locator("#advantage-C .candidate-after").inner_text()
+    page.get_by_role("button", name="Save correction").click()
+    expect(page.get_by_text("Not saved.").first).to_be_visible()
+    expect(page.locator(".ranking-head")).to_contain_text("your draft, not saved")
+    expect(page.locator("#advantage-panel")).to_contain_text("with your draft")
+    expect(page.locator("#advantage-C .candidate-after")).to_have_text(after)
+    expect(page.locator("[data-edit-list] li")).to_have_text(["C approach 5 → 3"])
+    expect(page.locator("#workbench[data-tab=tests][data-left=C][data-right=D]")).to_be_visible()

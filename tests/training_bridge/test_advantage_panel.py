@@ -97,11 +97,11 @@ def test_a_draft_shows_exactly_what_saving_and_approving_it_delivers():
     assert shown["rows"][0]["letter"] == "B", "in the order of the draft"
 
 
-def test_an_unchanged_draft_is_the_verdict_itself():
+def test_a_form_that_edits_nothing_is_no_draft():
     group, verdict = graded_group(scores={"A": 5, "B": 2, "C": 4})
     standing = advantage_panel.standing_panel(group)
-    draft = advantage_panel.draft_panel(group, form(verdict))
-    assert draft == standing | {"is_draft": True}
+    assert advantage_panel.draft_panel(group, form(verdict)) == standing
+    assert advantage_panel.draft_panel(group, form(verdict, reason="too wide")) == standing
 
 
 def test_a_draft_with_an_unreadable_score_says_so_instead_of_numbers():
@@ -191,7 +191,8 @@ def test_the_view_shows_a_part_to_htmx_and_saves_nothing(client):
     client.force_login(user)
     shown = client.get(f"/groups/{group.pk}/advantages", headers=HTMX).content.decode()
     assert "What training gets" in shown and 'id="advantage-A"' in shown and "<html" not in shown
-    posted = client.post(f"/groups/{group.pk}/advantages", form(verdict), headers=HTMX).content.decode()
+    edited = form(verdict, score_in_A_in_precision="3")
+    posted = client.post(f"/groups/{group.pk}/advantages", edited, headers=HTMX).content.decode()
     assert "with your draft" in posted and Verdict.objects.count() == 1
     whole = client.get(f"/groups/{group.pk}/advantages").content.decode()
     assert "<html" in whole and "Reward" in whole, "without JavaScript it is a page of its own"
@@ -216,7 +217,7 @@ def test_the_work_of_a_panel_does_not_grow_with_the_rollouts(client, django_asse
         with django_assert_max_num_queries(9):
             client.get(f"/groups/{group.pk}/advantages", headers=HTMX)
         with django_assert_max_num_queries(9):
-            client.post(f"/groups/{group.pk}/advantages", form(verdict), headers=HTMX)
+            client.post(f"/groups/{group.pk}/advantages", form(verdict, score_in_A_in_precision="3"), headers=HTMX)
 
 
 def test_deliveries_show_each_version_with_its_receipts_and_the_jobs_own_numbers(client):

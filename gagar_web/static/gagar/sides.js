@@ -31,6 +31,11 @@
   function markSides() {
     const bench = document.getElementById("workbench");
     if (!bench) return;
+    const form = document.getElementById("correction");
+    for (const name of ["left", "right", "tab"]) { // a page that is refused shows the same again
+      const field = form?.elements.namedItem(name);
+      if (field) field.value = bench.dataset[name];
+    }
     for (const card of document.querySelectorAll(".candidate-card[data-letter]")) {
       for (const side of ["left", "right"]) {
         const on = bench.dataset[side] === card.dataset.letter;

@@ -55,6 +55,7 @@ def ranking(sitting: Sitting, draft: Draft | None = None, posted: Posted | None 
     passes = [t for t in ranked if t.letter not in carded]
     others = [t for t in sitting.trajectories if not is_ranked(t, sitting.group)]
     return {
+        "is_draft": bool(draft and (draft.is_edited or posted.is_unread)),
         "criteria": CRITERION_CHOICES,
         "lanes": lanes,
         "unranked": [{"letter": t.letter, "words": "passed", "twins": twins_words(t, sitting)} for t in passes],
