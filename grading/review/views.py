@@ -41,10 +41,10 @@ def refuse_stale(request: HttpRequest, group: RolloutGroup) -> None:
     seen = request.POST.get("version", "")
     if seen and seen != str(group.version):
         last = group.decisions.order_by("-version").first()
+        shown = "no decision" if seen == "0" else f"version {seen[:10]}"
         raise Conflict(
-            f"group {group.key} was decided meanwhile, by {last.by}: look at it before you decide otherwise",
-            got=f"a page of version {seen[:10]}",
-            expected=f"version {group.version}, {last.kind}",
+            f"group {group.key} was decided meanwhile, by {last.by}: version {group.version}, {last.kind}, counts now. "
+            f"Your page still showed {shown}. Open the group again, and decide anew if something else should count"
         )
 
 

@@ -1,11 +1,14 @@
 """A page that was overtaken: what was seen, theirs and mine beside each other, and nothing is lost."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from grading import wake
 from grading.grader.shape import Cited
-from grading.models import Role, Verdict
+from grading.models import Decision, Role, Verdict
 from grading.review import decisions, queue, reviews
 from tests.browser.looking import picture
 from tests.browser.rooms import enter, make_held, make_room, meanwhile, open_group
@@ -117,3 +120,30 @@ def test_what_another_person_does_is_told_on_an_open_page_and_swaps_nothing_unde
     meanwhile(lambda: reviews.approve(group, seen_verdict=decisions.newest_verdict(group).pk, user=otto))
     expect(page.get_by_text("Decided meanwhile")).to_contain_text("Decided meanwhile")
     expect(page.get_by_label("Reason").first).to_have_value("it rewrites more than the task asks")
+
+
+def test_a_decision_meanwhile_stops_the_clock_and_dims_the_approval(page, server, room):
+    rita, run, group = room
+    group.review_by = timezone.now() + timedelta(minutes=20)
+    group.save()
+    otto = make_user(username="otto", role=Role.REVIEWER, team=run.team)
+    enter(page, server, rita)
+    open_group(page, server, group, SIDE_BY_SIDE)
+    clock = page.locator("#group-head .deadline-clock")
+    expect(clock).to_contain_text("then the verdict counts")
+    expect(page.locator("[data-approve]")).to_have_attribute("aria-disabled", "false")
+    expect(page.locator("[data-live-dot]")).to_be_visible()
+
+    def approve():
+        reviews.approve(group, seen_verdict=decisions.newest_verdict(group).pk, user=otto)
+        wake.pages(run.pk)
+
+    meanwhile(approve)
+    expect(page.get_by_text("Decided meanwhile by otto")).to_be_visible()
+    expect(clock).to_have_text("decided meanwhile")
+    approval = page.locator("[data-approve]")
+    expect(approval).to_have_attribute("aria-disabled", "true")
+    expect(approval).to_have_attribute("title", "Somebody decided meanwhile: reload to see what counts")
+    page.keyboard.press("a")
+    expect(page).to_have_url(f"{server}/groups/{group.pk}/{SIDE_BY_SIDE}")
+    assert [decision.by for decision in Decision.objects.all()] == ["otto"]

@@ -195,6 +195,8 @@ def test_an_approval_and_a_fall_back_of_stale_tabs_change_nothing(page, context,
     user, _, group = room
     enter(page, server, user)
     late = [context.new_page() for _ in range(2)]
+    for tab in late:
+        tab.route_web_socket(re.compile("/ws/"), lambda socket: None)  # no hint reaches them
     for tab in (page, *late):
         open_group(tab, server, group, SIDE_BY_SIDE)
     page.keyboard.press("F")

@@ -19,7 +19,18 @@
     window.gagarReview?.refresh();
   }
 
+  /* Somebody decided: nothing of this group runs out any more. */
+  function stop() {
+    if (!document.querySelector("[data-news=decision]")) return;
+    for (const clock of document.querySelectorAll("#group-head [data-deadline]")) {
+      clock.removeAttribute("data-deadline");
+      clock.classList.remove("is-near", "is-over");
+      clock.textContent = "decided meanwhile";
+    }
+  }
+
   function tick() {
+    stop();
     for (const clock of document.querySelectorAll("[data-deadline]")) {
       if (!began.has(clock)) began.set(clock, performance.now());
       const left = Number(clock.dataset.deadline) - (performance.now() - began.get(clock)) / 1000;

@@ -75,7 +75,10 @@
     if (said) said.textContent = wrongs().join(" ");
     for (const save of document.querySelectorAll("[data-save]")) refuse(save, lacks(edits));
     const unsaved = edits.length ? "You have unsaved edits" : "";
-    const past = document.body.classList.contains("is-past") ? "The deadline has passed: reload to see what counts" : "";
+    const isDecided = document.querySelector("[data-news=decision]");
+    const isPast = document.body.classList.contains("is-past");
+    const why = isDecided ? "Somebody decided meanwhile" : isPast ? "The deadline has passed" : "";
+    const past = why && `${why}: reload to see what counts`;
     for (const approve of document.querySelectorAll("[data-approve]")) refuse(approve, past || unsaved);
     document.dispatchEvent(new CustomEvent("draft-typed"));
   }

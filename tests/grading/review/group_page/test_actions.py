@@ -207,7 +207,9 @@ def test_of_two_stale_tabs_the_second_decision_is_refused_and_says_what_counts(p
     seen = {"verdict": group.verdicts.last().pk, "version": 0}
     assert page.post(url("group-approve", group), seen).status_code == 302
     refused = page.post(url("group-fall-back", group), {"version": 0, "reason": "neither"})
-    assert refused.status_code == 409 and "was decided meanwhile, by rita" in refused.content.decode()
+    html = refused.content.decode()
+    assert refused.status_code == 409 and "was decided meanwhile, by rita: version 1, verdict, counts now." in html
+    assert "Your page still showed no decision. Open the group again" in html and ", expected" not in html
     assert [decision.kind for decision in group.decisions.all()] == ["verdict"]
     assert page.post(url("group-fall-back", group), {"version": 1, "reason": "neither"}).status_code == 302
     assert page.post(url("group-approve", group), seen | {"version": 1}).status_code == 409
