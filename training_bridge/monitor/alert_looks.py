@@ -118,10 +118,9 @@ def _judge(done: Look, seen: Seen, is_open: dict[str, bool], *, at: float) -> No
 
 def _now(here: Standing) -> dict[str, tuple[Measured, str]]:
     """What needs no step to be over: sign -> its value, and what more there is to say."""
-    total = sum(here.receipts.values()) - sum(
-        here.paused_receipts.values()
-    )  # a pause: the job stopped waiting for them
-    late = sum(here.receipts.get(status, 0) - here.paused_receipts.get(status, 0) for status in UNWANTED)
+    # In a pause the job waits for no row: what came too late then is no sign.
+    told = {status: n - here.paused_receipts.get(status, 0) for status, n in here.receipts.items()}
+    total, late = sum(told.values()), sum(told.get(status, 0) for status in UNWANTED)
     broken = ", ".join(f"{name} is {word}" for name, word in here.broken_metrics)
     counts = {
         "waiting": here.unsent,
