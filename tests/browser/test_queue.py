@@ -51,6 +51,19 @@ def test_a_group_near_its_deadline_is_told_live_on_the_page_and_by_the_browser_o
     assert page.evaluate("() => window.toldNotices") == [["answers: about 3 min left", f"group-{group.pk}"]]
 
 
+def test_the_number_at_the_queue_in_the_head_follows_on_any_page(page, server, room):
+    user, run, group = room
+    enter(page, server, user)
+    page.goto(f"{server}/runs/{run.public_id}/")
+    expect(page.locator("#queue-count")).to_have_text("1")
+    expect(page.locator("[data-live-dot]")).to_be_visible()
+    meanwhile(lambda: make_held(run, task="another"))
+    meanwhile(lambda: wake.pages(run.pk))
+    expect(page.locator("#queue-count")).to_have_text("2")
+    meanwhile(lambda: decisions.fall_back(group, user=user, reason="seen"))
+    expect(page.locator("#queue-count")).to_have_text("1")
+
+
 def test_a_group_near_its_deadline_is_said_on_every_page_but_its_own(page, server, room):
     user, run, group = room
     come_near(group)
