@@ -15,6 +15,8 @@ from grading.calibration.ranks import pairs_of
 LEAST = 20  # groups of each time; below it nothing is said
 ALARM_P = 0.01  # of each test: a handful of them run every week
 PSI_ALARM = 0.25
+# How far is far: many groups make any difference sure, and one that changes nothing is no alarm.
+FAR_SHARE, FAR_TIMES, FAR_GAP = 0.05, 1.25, 0.2  # of shares; of amounts, as a factor; of two distributions
 LOW_TAU = 0.6  # of the same groups graded twice
 FEWEST = 5  # anchors that all say the same: no interval, and none is needed
 PAUSE = "Pause the run (outcome advantages go out) until you know; then resume it, or change the grader back."
@@ -140,11 +142,11 @@ class Shift:
     psi: float | None = None
     why: str = ""
     statistic: float | None = None
+    is_far: bool = False
 
     @property
     def is_alarm(self) -> bool:
-        far = self.psi is None or self.psi >= PSI_ALARM
-        return self.p is not None and self.p <= ALARM_P and far
+        return self.p is not None and self.p <= ALARM_P and self.is_far
 
 
 def too_few(is_now_G: np.ndarray) -> str:
@@ -177,7 +179,14 @@ def rate_shift(name: str, sums_G2: np.ndarray, is_now_G: np.ndarray, *, is_share
         return np.abs(ratio(now_2) - ratio(before_2))
 
     found = shifts.permuted(sums_G2, is_now_G, gap, seed=seed)
-    return Shift(name, before, now, found.p, statistic=found.statistic)
+    is_far = found.statistic >= FAR_SHARE if is_share else _times_as_much(before.value, now.value) >= FAR_TIMES
+    return Shift(name, before, now, found.p, statistic=found.statistic, is_far=is_far)
+
+
+def _times_as_much(before: float | None, now: float | None) -> float:
+    """The larger amount over the smaller; infinite where one is nothing."""
+    low, high = sorted((before or 0.0, now or 0.0))
+    return high / low if low > 0 else np.inf
 
 
 def tier_shift(counts_G3: np.ndarray, is_now_G: np.ndarray, *, seed: int = 0) -> Shift:
@@ -187,7 +196,8 @@ def tier_shift(counts_G3: np.ndarray, is_now_G: np.ndarray, *, seed: int = 0) ->
     if why := too_few(is_now_G):
         return Shift("tier shares", *shares, None, why=why)
     found = shifts.permuted(counts_G3, is_now_G, shifts.share_shift, seed=seed)
-    return Shift("tier shares", *shares, found.p, psi=shifts.psi(*sums), statistic=found.statistic)
+    psi = shifts.psi(*sums)
+    return Shift("tier shares", *shares, found.p, psi=psi, statistic=found.statistic, is_far=(psi or 0) >= PSI_ALARM)
 
 
 def score_shift(scores: Sequence[Sequence[float]], is_now_G: np.ndarray, *, seed: int = 0) -> Shift:
@@ -202,7 +212,7 @@ def score_shift(scores: Sequence[Sequence[float]], is_now_G: np.ndarray, *, seed
     if why := too_few(is_now_G):
         return Shift("W", *means, None, why=why)
     found = shifts.permuted(counts_GV, is_now_G, shifts.largest_gap, permutations=499, seed=seed)
-    return Shift("W", *means, found.p, statistic=found.statistic)
+    return Shift("W", *means, found.p, statistic=found.statistic, is_far=found.statistic >= FAR_GAP)
 
 
 # ---- what to do ----
@@ -241,6 +251,7 @@ ADVICE: Mapping[str, str] = {
     "cap": "More or less credit is kept than before: try other factor constants in What-if before you publish any.",
     "ties": "The grader tells candidates apart less or more: look at the newest ties, and whether a prompt changed.",
     "corrections": "People change its rankings more or less often: look at the newest corrections. " + PAUSE,
-    "seconds": "Gradings take another time: look at the endpoint's load and at the budgets on the Grader page.",
+    "seconds": "Gradings take another time: look at the load of the endpoint (or of this machine, where no model "
+    "grades) and at the budgets on the Grader page.",
     "tokens": "Gradings read another amount: look at how long trajectories are, and at the budgets.",
 }

@@ -74,6 +74,19 @@ def test_calm_streams_alarm_about_as_seldom_as_they_say():
     assert sum(one.is_alarm for one in alarmed) <= 3
 
 
+def test_a_shift_that_is_sure_and_tiny_is_no_alarm():
+    rng = np.random.default_rng(5)
+    is_now = np.arange(4000) >= 2000
+    scores = [rng.normal(4.0 + 0.05 * now, 0.3, 5) for now in is_now]
+    seconds = np.stack([rng.normal(10 + is_now, 0.5), np.ones(4000)], axis=-1)
+    hits = np.stack([rng.random(4000) < np.where(is_now, 0.04, 0.01), np.ones(4000)], axis=-1)
+    found = [score_shift(scores, is_now), rate_shift("seconds", seconds, is_now, is_share=False)]
+    found.append(rate_shift("fallback", hits, is_now))
+    assert all(one.p <= drift.ALARM_P for one in found) and not any(one.is_alarm for one in found)
+    slower = seconds * np.where(is_now, 1.3, 1.0)[:, None] ** [1, 0]
+    assert rate_shift("seconds", slower, is_now, is_share=False).is_alarm
+
+
 def test_few_groups_are_not_compared_and_say_so():
     got = rate_shift("cap", np.ones((30, 2)), np.arange(30) >= 25)
     assert (got.p, got.is_alarm) == (None, False) and f"expected {drift.LEAST} of each" in got.why
