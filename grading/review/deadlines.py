@@ -13,6 +13,7 @@ from grading.models import RolloutGroup, Run, Verdict
 from grading.review import decisions, findings
 from grading.states import AWAITING_REVIEW, GroupState
 
+USED = ("run", "state", "version", "policy", "hold_reason", "task__is_broken")  # of a group that is decided here
 AT_ONCE = 64  # groups a commit: a person who saves meanwhile waits for it
 UNDER_WAY = (GroupState.COMPLETE, GroupState.GRADING)
 
@@ -40,8 +41,11 @@ def decide_overdue(keys: Collection[int]) -> int:
     A few groups in one commit: one commit each would cost a step of 1,568 groups its seconds. What a person or a grader
     decided meanwhile is not overdue any more.
     """
-    rows = overdue(clock.now()).filter(pk__in=keys).select_related("run", "task").defer("task__statement")
+    rows = overdue(clock.now()).filter(pk__in=keys).select_related("task").only(*USED)
     groups = list(rows.locked().order_by("pk"))  # rollouts and verdicts are read under the lock
+    runs = Run.objects.in_bulk({group.run_id for group in groups})  # one object a run, not one a group
+    for group in groups:
+        group.run = runs[group.run_id]
     standing, verdicts = gather.standings(groups), decisions.graders_verdicts(groups)
     return len(
         decisions.decide_all([_choice(group, standing[group.pk].status, verdicts.get(group.pk)) for group in groups])

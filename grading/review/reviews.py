@@ -172,7 +172,7 @@ def count(group: RolloutGroup, *, review: int, user) -> Decision:
     newest = decisions.newest_verdict(group)
     verdict = newest if _finds_right(chosen, newest) else _as_correction(group, chosen, newest, user=user)
     Review.objects.filter(pk=chosen.pk).update(verdict=verdict)
-    return decisions.approve(group, seen_verdict=verdict.pk, user=user)
+    return decisions.approve_locked(group, seen_verdict=verdict.pk, user=user)
 
 
 def _finds_right(chosen: Review, newest: Verdict) -> bool:
