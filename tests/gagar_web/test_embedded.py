@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import socket
 import sys
 
 from gagar_web import embedded
@@ -24,3 +25,11 @@ def test_a_child_that_may_end_is_not_started_again():
     first = child.process
     asyncio.run(asyncio.wait_for(child.supervise(), 30))
     assert child.has_ended and child.process is first
+
+
+def test_no_part_of_an_answer_waits_for_the_acknowledgement_of_another(settings, tmp_path):
+    settings.GAGAR_DATA_DIR = tmp_path
+    with embedded.place("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
