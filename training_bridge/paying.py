@@ -29,7 +29,8 @@ def pay(run: Run, made: Made | None = None) -> None:
 def _pay_batch(run: Run, made: Made) -> bool:
     """Count the next rows, in the order in which they were stored. Returns whether more may wait.
 
-    A row whose group was decided again or reopened meanwhile pays nothing: that group's next row does.
+    A row that has to be made again, and whose group was decided anew or reopened meanwhile, pays nothing: what it would
+    pay now was never sent. That group's next row pays.
     """
     stream = Stream.objects.select_for_update(no_key=True).get(run=run)
     waiting = Delivery.objects.filter(stream=stream, pk__gt=stream.paid_to).order_by("pk")

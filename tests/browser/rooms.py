@@ -15,6 +15,7 @@ STATEMENT = """answer() is off by one
 
 The answer is 42. `answer()` says 41, and so does everything that is built on it.
 """
+REASON = "it rewrites more than the task asks"
 EVENTS = [
     {"kind": "system", "text": "You mend small modules."},
     {"kind": "action", "text": "cat app.py", "tool": "bash"},
@@ -105,3 +106,15 @@ def meanwhile(what) -> None:
 
     with ThreadPoolExecutor(1) as other:
         other.submit(work).result()
+
+
+def lower(
+    page: Page, criterion: str = "minimality", score: str = "2", reason: str = REASON, *, letter: str = "A"
+) -> None:
+    """Type another score, why, and the line that shows it; not saved yet."""
+    page.get_by_label(f"{letter} {criterion}").fill(score)
+    page.get_by_label("Reason").first.fill(reason)
+    row = page.locator("[data-cite-row]").first
+    row.get_by_label("candidate").select_option(letter)
+    row.get_by_label("what it shows").select_option(criterion)
+    row.get_by_label("place", exact=True).fill("app.py:2")

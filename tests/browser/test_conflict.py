@@ -11,7 +11,7 @@ from grading.grader.shape import Cited
 from grading.models import Decision, Role, Verdict
 from grading.review import decisions, queue, reviews
 from tests.browser.looking import picture
-from tests.browser.rooms import enter, make_held, make_room, meanwhile, open_group
+from tests.browser.rooms import enter, lower, make_held, make_room, meanwhile, open_group
 from tests.factories import make_user
 from tests.verdicts import add_verdict, line_of
 
@@ -22,15 +22,6 @@ SIDE_BY_SIDE = "?left=A&right=B"
 def room():
     user, run = make_room()
     return user, run, make_held(run)
-
-
-def lower(page, criterion: str, score: str, reason: str) -> None:
-    page.get_by_label(f"A {criterion}").fill(score)
-    page.get_by_label("Reason").first.fill(reason)
-    row = page.locator("[data-cite-row]").first
-    row.get_by_label("candidate").select_option("A")
-    row.get_by_label("what it shows").select_option(criterion)
-    row.get_by_label("place", exact=True).fill("app.py:2")
 
 
 def test_two_people_see_both_versions_and_the_second_saves_on_top(new_context, page, server, room, watch):

@@ -11,11 +11,10 @@ from playwright.sync_api import expect
 from grading import wake
 from grading.models import Decision, ReviewClaim, Role, Verdict
 from grading.review import decisions, queue, reviews
-from tests.browser.rooms import enter, make_held, make_room, meanwhile, open_group
+from tests.browser.rooms import REASON, enter, lower, make_held, make_room, meanwhile, open_group
 from tests.factories import PASSWORD, make_user
 
 SIDE_BY_SIDE = "?left=A&right=B"
-REASON = "it rewrites more than the task asks"
 
 
 @pytest.fixture
@@ -34,12 +33,7 @@ def typing(page, server, room):
 
 
 def type_a_correction(page, letter: str = "A") -> None:
-    page.get_by_label(f"{letter} minimality").fill("2")
-    page.get_by_label("Reason").first.fill(REASON)
-    row = page.locator("[data-cite-row]").first
-    row.get_by_label("candidate").select_option(letter)
-    row.get_by_label("what it shows").select_option("minimality")
-    row.get_by_label("place", exact=True).fill("app.py:2")
+    lower(page, letter=letter)
     expect(page.locator(".ranking-head")).to_contain_text("your draft, not saved")
 
 

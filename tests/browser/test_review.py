@@ -10,7 +10,16 @@ from playwright.sync_api import expect
 from grading.models import Decision, Role, Verdict
 from grading.review import decisions
 from grading.scoring.criteria import CRITERIA
-from tests.browser.rooms import enter, make_held, make_room, open_group, sign_in, small_patch, wide_patch
+from tests.browser.rooms import (
+    enter,
+    lower,
+    make_held,
+    make_room,
+    open_group,
+    sign_in,
+    small_patch,
+    wide_patch,
+)
 from tests.factories import make_user
 
 SELECT = """(row) => {
@@ -46,15 +55,6 @@ def reviewing(page, server, room):
     enter(page, server, user)
     open_group(page, server, group, SIDE_BY_SIDE)
     return page
-
-
-def lower_minimality_of_a(page) -> None:
-    page.get_by_label("A minimality").fill("2")
-    page.get_by_label("Reason").first.fill("it rewrites more than the task asks")
-    row = page.locator("[data-cite-row]").first
-    row.get_by_label("candidate").select_option("A")
-    row.get_by_label("what it shows").select_option("minimality")
-    row.get_by_label("place", exact=True).fill("app.py:2")
 
 
 def test_a_group_is_claimed_from_the_queue_and_released(page, server, room):
@@ -184,7 +184,7 @@ def test_a_citation_quotes_the_code_alone_and_no_line_that_was_not_selected(revi
 
 @pytest.mark.parametrize("typed", ["7", "0", "4.5"])
 def test_a_score_that_does_not_count_is_said_and_cannot_be_saved(reviewing, typed):
-    lower_minimality_of_a(reviewing)
+    lower(reviewing)
     score, said = reviewing.get_by_label("A approach"), reviewing.locator("[data-edit-wrong]")
     save = reviewing.locator("[data-save]")
     expect(save).to_have_attribute("aria-disabled", "false")
@@ -236,10 +236,10 @@ def test_a_page_that_is_not_there_keeps_the_way_to_the_others(page, server, room
 def test_a_stale_tab_gets_both_versions_and_loses_nothing(reviewing, context, server, room, watch):
     watch.expected_statuses = {409}
     group = room[2]
-    lower_minimality_of_a(reviewing)
+    lower(reviewing)
     other = context.new_page()
     open_group(other, server, group, SIDE_BY_SIDE)
-    lower_minimality_of_a(other)
+    lower(other)
     other.get_by_label("A minimality").fill("5")
     other.get_by_label("A approach").fill("4")
     other.get_by_role("button", name="Save correction").click()
@@ -270,7 +270,7 @@ def test_everything_is_done_without_javascript(new_context, server, room, watch)
     page.goto(f"{server}/groups/{group.pk}/{SIDE_BY_SIDE}")
     for criterion in CRITERIA:
         expect(page.locator(f'[name="score-A-{criterion}"]')).to_have_value("5")
-    lower_minimality_of_a(page)
+    lower(page)
     page.get_by_role("button", name="Save correction").click()
     expect(page.get_by_text("Your correction is saved")).to_be_visible()
     page.get_by_role("link", name="Open the advantages").click()

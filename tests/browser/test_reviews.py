@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from grading.models import Decision, Review, Role
 from tests.browser.looking import picture
-from tests.browser.rooms import enter, make_held, make_room, open_group
+from tests.browser.rooms import enter, lower, make_held, make_room, open_group
 from tests.factories import make_user
 
 SIDE_BY_SIDE = "?left=A&right=B"
@@ -31,15 +31,6 @@ def sitting_down(new_context, server, room, watch):
         return page
 
     return sit
-
-
-def lower(page, criterion: str, score: str, reason: str) -> None:
-    page.get_by_label(f"A {criterion}").fill(score)
-    page.get_by_label("Reason").first.fill(reason)
-    row = page.locator("[data-cite-row]").first
-    row.get_by_label("candidate").select_option("A")
-    row.get_by_label("what it shows").select_option(criterion)
-    row.get_by_label("place", exact=True).fill("app.py:2")
 
 
 def test_two_answer_alone_and_a_third_decides_between_them(sitting_down, room):

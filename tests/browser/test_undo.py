@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from grading.models import Verdict
 from grading.review import decisions
-from tests.browser.rooms import enter, make_held, make_room, open_group, small_patch, wide_patch
+from tests.browser.rooms import enter, lower, make_held, make_room, open_group, small_patch, wide_patch
 
 
 def open_page(page, server, **fields):
@@ -41,12 +41,7 @@ def test_a_score_taken_back_leaves_no_edit_that_nobody_made(page, server, how):
     expect(page.locator(".ranking-head")).to_contain_text("verdict 1,")
     expect(page.locator("#advantage-panel")).not_to_contain_text("with your draft")
 
-    page.get_by_label("C minimality").fill("4")
-    page.get_by_label("Reason").first.fill("it rewrites more than the task asks")
-    row = page.locator("[data-cite-row]").first
-    row.get_by_label("candidate").select_option("C")
-    row.get_by_label("what it shows").select_option("minimality")
-    row.get_by_label("place", exact=True).fill("app.py:2")
+    lower(page, score="4", letter="C")
     page.get_by_role("button", name="Save correction").click()
     expect(page.get_by_text("Your correction is saved")).to_be_visible()
     assert Verdict.objects.count() == 2
